@@ -1,0 +1,251 @@
+"""What the stages hand to each other. Frozen, picklable values: they cross process borders and reach the database."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+CAPABILITIES: tuple[str, ...] = (
+    "tools",
+    "tool_calls",
+    "parallel_tool_calls",
+    "system_role",
+    "string_content",
+    "typed_content",
+    "object_arguments",
+    "preserve_reasoning",
+    "reasoning_effort",
+)
+"""Short names, in the order a person reads them. llama.cpp's own name of each is `supports_` + short name."""
+
+
+class Outcome(StrEnum):
+    """What became of one file or one template. Kept apart everywhere: "not examined" is never shown as "fine"."""
+
+    ANALYSED = "analysed"
+    NO_TEMPLATE = "no template"
+    NOT_PARSEABLE = "not parseable"
+    LIMIT_EXCEEDED = "limit exceeded"
+    UNREADABLE = "unreadable"
+    NOT_A_MODEL = "not a model file"
+    SKIPPED = "skipped"
+
+
+class SourceKind(StrEnum):
+    """What a model file is, and so which extractor opens it."""
+
+    GGUF = "gguf"
+    HUGGINGFACE = "huggingface"
+    JINJA = "jinja"
+
+
+class Severity(StrEnum):
+    """How bad a finding is, worst first."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """One thing that may hold chat templates: a file, or the directory of a model.
+
+    `path` is absolute; `source` is the path the person gave. `size` (bytes) and `mtime_ns` are those of the file, for a
+    directory the sum and the newest of the files that matter. `fingerprint` changes whenever any of these files
+    changes in size, mtime or inode.
+    """
+
+    path: str
+    source: str
+    kind: SourceKind
+    size: int
+    mtime_ns: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A path that discovery did not take, and why (a link loop, an unreadable folder, a path that does not exist)."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialToken:
+    """A beginning- or end-of-sequence token. `id` is None where a source names only the text, `text` is None where it
+    names only the id; `added` says whether the tokenizer adds it itself (None: the source does not say)."""
+
+    id: int | None = None
+    text: str | None = None
+    added: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMetadata:
+    """What a model file says of itself, besides its templates. None: it does not say."""
+
+    architecture: str | None = None
+    name: str | None = None
+    basename: str | None = None
+    size_label: str | None = None
+    file_type: str | None = None
+    quantized_by: str | None = None
+    license: str | None = None
+    repo_url: str | None = None
+    tokenizer_pre: str | None = None
+    block_count: int | None = None
+    split_no: int | None = None
+    split_count: int | None = None
+    bos: SpecialToken = SpecialToken()
+    eos: SpecialToken = SpecialToken()
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTemplate:
+    """One chat template as a file carries it: `variant` is `default`, `tool_use` or another name; `origin` says where
+    in the file it stands (`tokenizer.chat_template`, `chat_template.jinja`, …)."""
+
+    variant: str
+    source: bytes
+    origin: str
+
+    @property
+    def sha256(self) -> str:
+        """The template's identity: SHA-256 of its bytes, in hexadecimal."""
+        return hashlib.sha256(self.source).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """One model file after extraction.
+
+    `outcome` is ANALYSED when `templates` is not empty, else NO_TEMPLATE, UNREADABLE, NOT_A_MODEL or SKIPPED, with
+    `reason` in words; `offset` is the byte where reading failed, `expected` what should have been there. `notes` are
+    observations worth keeping (conflicting variants, names listed but absent).
+    """
+
+    file: ModelFile
+    outcome: Outcome
+    templates: tuple[ChatTemplate, ...] = ()
+    metadata: ModelMetadata = ModelMetadata()
+    reason: str | None = None
+    offset: int | None = None
+    expected: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One value of a request that a template read: its path, llama.cpp's marks, and the first place (1-based)."""
+
+    path: str
+    used: bool
+    ops: tuple[str, ...]
+    line: int | None
+    column: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunError:
+    """An error of a render. `kind`: `runtime`, `raised`, `not_implemented`, `loop_control` or `limit`. `node` and the
+    place are None for errors that llama.cpp does not wrap. `offset` counts bytes, `line` and `column` start at 1."""
+
+    kind: str
+    message: str
+    node: str | None = None
+    offset: int | None = None
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParseError:
+    """Why llama.cpp cannot parse a template. `kind`: `lexer`, `parser`, or `limit` (a budget of ours)."""
+
+    kind: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of rendered text; `is_input`: it came from the request, not from the template."""
+
+    text: str
+    is_input: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRun:
+    """One probe as it ran: what was sent (`variables`, as JSON-compatible data), what came back, what was read.
+
+    `ok` false: the render failed with `error` and `output` is empty. `duration` is in seconds.
+    """
+
+    name: str
+    ok: bool
+    output: str
+    parts: tuple[Part, ...] = ()
+    error: RunError | None = None
+    reads: tuple[Read, ...] = ()
+    variables: Mapping[str, object] = field(default_factory=dict)
+    duration: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """llama.cpp's nine booleans for one template (`caps.md`)."""
+
+    tools: bool
+    tool_calls: bool
+    parallel_tool_calls: bool
+    system_role: bool
+    string_content: bool
+    typed_content: bool
+    object_arguments: bool
+    preserve_reasoning: bool
+    reasoning_effort: bool
+
+    def as_llama_cpp(self) -> dict[str, bool]:
+        """The map as `/props` reports it: full names, sorted."""
+        return {f"supports_{name}": bool(getattr(self, name)) for name in sorted(CAPABILITIES)}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule found. `text` is one line for a person; `evidence` names the probe, place or value behind it; `line`
+    is the template's line it points at, where there is one."""
+
+    rule: str
+    severity: Severity
+    text: str
+    evidence: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateResult:
+    """One template under one engine profile.
+
+    `outcome`: ANALYSED, NOT_PARSEABLE or LIMIT_EXCEEDED (`reason` says which). `capabilities` is None unless ANALYSED.
+    `handler` is the llama.cpp parser that would read the model's answers (`chat.md` section 5). `patches` names the
+    text patches llama.cpp applies before parsing (`chat.md` section 2).
+    """
+
+    sha256: str
+    profile: str
+    outcome: Outcome
+    parse_error: ParseError | None = None
+    capabilities: Capabilities | None = None
+    probes: tuple[ProbeRun, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    handler: str | None = None
+    patches: tuple[str, ...] = ()
+    reason: str | None = None
+    duration: float = 0.0
