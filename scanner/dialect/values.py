@@ -1,0 +1,434 @@
+"""Values (`dialect.md` section 4). Shared by reference, so each is an object with an identity of its own.
+
+What a value *is* lives here: truth, type name, text forms, equality, use as a key. What is done *to* values lives in
+`operators` and `builtins`; which values were read is kept by `trace`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from scanner.dialect.errors import LimitFault, RunFault
+from scanner.dialect.strings import Piece, Pieces, from_request, json_string, text_of
+
+if TYPE_CHECKING:
+    from scanner.dialect.context import Run, Scope
+
+Key: TypeAlias = "int | float | bool | bytes | tuple[Key, ...] | None"
+"""A hashable value as Python's own: equal here exactly when the values are equal (`1`, `1.0` and `true` are)."""
+
+NESTING = 200
+"""How deep values may nest when they are walked; a list that holds itself has no end."""
+
+
+class Value:
+    """Anything a template can handle."""
+
+    __slots__ = ()
+    TYPE: ClassVar[str] = "Value"
+
+    @property
+    def type_name(self) -> str:
+        """The type as error messages name it."""
+        return self.TYPE
+
+    def truth(self) -> bool:
+        """The value as a condition. Raises `RunFault` for what has no truth."""
+        raise RunFault(f"{self.type_name} is not a bool value")
+
+    def text(self) -> bytes:
+        """The value as a string. Raises `RunFault` for what has no text."""
+        raise RunFault(f"{self.type_name} is not a string value")
+
+    def pieces(self) -> Pieces:
+        """The value as a string, in parts."""
+        text = self.text()
+        return ((text, False),) if text else ()
+
+    def key(self) -> Key:
+        """The value as a key of an object. Raises `RunFault` for what is not hashable."""
+        raise RunFault(f"Object key of unhashable type: {self.type_name}")
+
+    def is_fixed(self) -> bool:
+        """Hashable and immutable: what arrays must hold to be comparable."""
+        return False
+
+
+class Integer(Value):
+    __slots__ = ("value",)
+    TYPE = "Integer"
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def truth(self) -> bool:
+        return self.value != 0
+
+    def text(self) -> bytes:
+        return b"%d" % self.value
+
+    def key(self) -> Key:
+        return self.value
+
+    def is_fixed(self) -> bool:
+        return True
+
+
+class Float(Value):
+    __slots__ = ("value",)
+    TYPE = "Float"
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def truth(self) -> bool:
+        return self.value != 0
+
+    def text(self) -> bytes:
+        if not math.isfinite(self.value):
+            sign = "-" if math.copysign(1.0, self.value) < 0 else ""
+            return f"{sign}{abs(self.value)}".encode()
+        digits = f"{self.value:.6f}".rstrip("0")
+        return (digits + "0" if digits.endswith(".") else digits).encode()
+
+    def key(self) -> Key:
+        return self.value
+
+    def is_fixed(self) -> bool:
+        return True
+
+
+class Boolean(Value):
+    __slots__ = ("value",)
+    TYPE = "Boolean"
+
+    def __init__(self, value: bool) -> None:
+        self.value = value
+
+    def truth(self) -> bool:
+        return self.value
+
+    def text(self) -> bytes:
+        return b"True" if self.value else b"False"
+
+    def key(self) -> Key:
+        return self.value
+
+    def is_fixed(self) -> bool:
+        return True
+
+
+class String(Value):
+    """Text in pieces, none of them empty. `size` is its length in bytes."""
+
+    __slots__ = ("parts", "size")
+    TYPE = "String"
+
+    def __init__(self, parts: Pieces, size: int) -> None:
+        self.parts = parts
+        self.size = size
+
+    def truth(self) -> bool:
+        return self.size != 0
+
+    def text(self) -> bytes:
+        return text_of(self.parts)
+
+    def pieces(self) -> Pieces:
+        return self.parts
+
+    def key(self) -> Key:
+        return text_of(self.parts)
+
+    def is_fixed(self) -> bool:
+        return True
+
+    @property
+    def is_input(self) -> bool:
+        """Whether all of it came from the request."""
+        return from_request(self.parts)
+
+
+class Array(Value):
+    __slots__ = ("items",)
+    TYPE = "Array"
+
+    def __init__(self, items: list[Value]) -> None:
+        self.items = items
+
+    def truth(self) -> bool:
+        return bool(self.items)
+
+    def text(self) -> bytes:
+        return shown(self)
+
+
+class Tuple(Array):
+    """An immutable array."""
+
+    __slots__ = ()
+    TYPE = "Tuple"
+
+    def key(self) -> Key:
+        if not self.is_fixed():
+            raise RunFault("Object key of unhashable type: Tuple")
+        return tuple([item.key() for item in self.items])
+
+    def is_fixed(self) -> bool:
+        return all(item.is_fixed() for item in self.items)
+
+
+class Object(Value):
+    """Keys to values, in the order of insertion."""
+
+    __slots__ = ("entries",)
+    TYPE = "Object"
+
+    def __init__(self, entries: dict[Key, Value]) -> None:
+        self.entries = entries
+
+    def truth(self) -> bool:
+        return bool(self.entries)
+
+    def text(self) -> bytes:
+        return shown(self)
+
+
+class Loop(Object):
+    """The variable `loop`: an object without methods, its entries made only when somebody looks."""
+
+    __slots__ = ("index", "items", "made")
+
+    def __init__(self, items: list[Value], index: int) -> None:
+        self.items = items
+        self.index = index
+        self.made: dict[Key, Value] | None = None
+
+    @property
+    def entries(self) -> dict[Key, Value]:  # type: ignore[override]  # a slot in the parent, made on demand here
+        if self.made is None:
+            self.made = self._make()
+        return self.made
+
+    def _make(self) -> dict[Key, Value]:
+        index, length = self.index, len(self.items)
+        previous = self.items[index - 1] if index > 0 else Undefined("previtem")
+        following = self.items[index + 1] if index + 1 < length else Undefined("nextitem")
+        return {
+            b"index": Integer(index + 1),
+            b"index0": Integer(index),
+            b"revindex": Integer(length - index),
+            b"revindex0": Integer(length - index - 1),
+            b"first": Boolean(index == 0),
+            b"last": Boolean(index == length - 1),
+            b"length": Integer(length),
+            b"previtem": previous,
+            b"nextitem": following,
+        }
+
+
+class Null(Value):
+    __slots__ = ()
+    TYPE = "None"
+
+    def truth(self) -> bool:
+        return False
+
+    def text(self) -> bytes:
+        return b"None"
+
+    def key(self) -> Key:
+        return None
+
+    def is_fixed(self) -> bool:
+        return True
+
+
+class Undefined(Value):
+    """What a name or member that is not there gives; `hint` is that name."""
+
+    __slots__ = ("hint",)
+    TYPE = "Undefined"
+
+    def __init__(self, hint: str = "") -> None:
+        self.hint = hint
+
+    @property
+    def type_name(self) -> str:
+        return f"Undefined (hint: '{self.hint}')" if self.hint else "Undefined"
+
+    def truth(self) -> bool:
+        return False
+
+
+class Function(Value):
+    """Something to call."""
+
+    __slots__ = ("name",)
+    TYPE = "Function"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def invoke(self, run: Run, scope: Scope, arguments: list[Value]) -> Value:
+        """Call it from a place where `scope` holds the variables."""
+        raise NotImplementedError
+
+
+Code: TypeAlias = "Callable[[Run, list[Value]], Value]"
+"""A builtin: the run, and the arguments (for a method the operand first). Raises `RunFault`."""
+
+
+class Builtin(Function):
+    """A global function, or a method bound to its operand."""
+
+    __slots__ = ("code", "operand")
+
+    def __init__(self, name: str, code: Code, operand: Value | None = None) -> None:
+        super().__init__(name)
+        self.code = code
+        self.operand = operand
+
+    def invoke(self, run: Run, scope: Scope, arguments: list[Value]) -> Value:
+        if self.operand is not None:
+            arguments = [self.operand, *arguments]
+        return self.code(run, arguments)
+
+
+class KeywordArgument(Value):
+    """`name=value` in a call, on its way to the function."""
+
+    __slots__ = ("name", "value")
+    TYPE = "KwArg"
+
+    def __init__(self, name: str, value: Value) -> None:
+        self.name = name
+        self.value = value
+
+
+TRUE = Boolean(True)
+FALSE = Boolean(False)
+NULL = Null()
+EMPTY = String((), 0)
+
+
+def boolean(value: bool) -> Boolean:
+    """A Boolean nobody gave to the run, so one object serves for all."""
+    return TRUE if value else FALSE
+
+
+def string(text: bytes, is_input: bool = False) -> String:
+    """A String of one piece."""
+    return String(((text, is_input),), len(text)) if text else EMPTY
+
+
+def string_of(pieces: Sequence[Piece]) -> String:
+    """A String of these pieces, empty ones left out."""
+    kept = tuple([piece for piece in pieces if piece[0]])
+    return String(kept, sum([len(piece[0]) for piece in kept]))
+
+
+def from_key(key: Key) -> Value:
+    """The value that stands for a key when an object is walked."""
+    if isinstance(key, bytes):
+        return string(key)
+    if isinstance(key, bool):
+        return boolean(key)
+    if isinstance(key, int):
+        return Integer(key)
+    if isinstance(key, float):
+        return Float(key)
+    if key is None:
+        return NULL
+    return Tuple([from_key(item) for item in key])
+
+
+def from_python(data: object, *, mark_input: bool = True) -> Value:
+    """JSON-like data as a value of its own.
+
+    `str` becomes UTF-8 (lone surrogates stand for the bytes they escape), a mapping an Object, a list an Array, a tuple
+    a Tuple; a `Value` is taken as it is, so one value can be bound to several names. `mark_input`: strings count as
+    coming from the request. Raises `TypeError` for anything else.
+    """
+    if isinstance(data, Value):
+        return data
+    if isinstance(data, str):
+        data = data.encode("utf-8", "surrogateescape")
+    if isinstance(data, bytes):
+        return String(((data, mark_input),), len(data)) if data else String((), 0)
+    if data is None:
+        return Null()
+    if isinstance(data, bool):
+        return Boolean(data)
+    if isinstance(data, int):
+        return Integer(data) if -(2**63) <= data < 2**63 else Float(float(data))
+    if isinstance(data, float):
+        return Float(data)
+    if isinstance(data, Mapping):
+        entries: dict[Key, Value] = {}
+        for name, item in data.items():
+            key = name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name
+            entries[key] = from_python(item, mark_input=mark_input)
+        return Object(entries)
+    if isinstance(data, tuple):
+        return Tuple([from_python(item, mark_input=mark_input) for item in data])
+    if isinstance(data, list):
+        return Array([from_python(item, mark_input=mark_input) for item in data])
+    raise TypeError(f"a template variable cannot hold {type(data).__name__}")
+
+
+def children(value: Value) -> Iterator[Value]:
+    """The values directly inside an array or object."""
+    if isinstance(value, Array):
+        yield from value.items
+    elif isinstance(value, Object):
+        yield from value.entries.values()
+
+
+def check_nesting(depth: int) -> None:
+    """Refuse to walk values that nest without end."""
+    if depth > NESTING:
+        raise LimitFault(f"values nested deeper than {NESTING} levels")
+
+
+def equal(left: Value, right: Value) -> bool:
+    """`==`: by value across numbers and booleans, else within one type (section 4)."""
+    if isinstance(left, Integer | Float | Boolean):
+        return isinstance(right, Integer | Float | Boolean) and left.value == right.value
+    if left.TYPE != right.TYPE:
+        return False
+    if isinstance(left, String) and isinstance(right, String):
+        return left.size == right.size and (left.parts == right.parts or left.text() == right.text())
+    if isinstance(left, Array) and isinstance(right, Array):
+        return len(left.items) == len(right.items) and all(
+            a.is_fixed() and b.is_fixed() and equal(a, b) for a, b in zip(left.items, right.items, strict=True)
+        )
+    if isinstance(left, Object) and isinstance(right, Object):
+        return list(left.entries) == list(right.entries) and all(
+            a.is_fixed() and b.is_fixed() and equal(a, b)
+            for a, b in zip(left.entries.values(), right.entries.values(), strict=True)
+        )
+    return isinstance(left, Null | Undefined | Function)
+
+
+def shown(value: Value, depth: int = 0) -> bytes:
+    """A value as it stands inside the text of an array or object: `[1, 'a']`."""
+    check_nesting(depth)
+    if isinstance(value, String):
+        text = value.text()
+        return json_string(text) if b"'" in text else b"'" + text + b"'"
+    if isinstance(value, Array):
+        inside = b", ".join([shown(item, depth + 1) for item in value.items])
+        if value.TYPE == "Tuple":
+            return b"(" + inside + (b",)" if len(value.items) == 1 else b")")
+        return b"[" + inside + b"]"
+    if isinstance(value, Object):
+        entries = [shown(from_key(key)) + b": " + shown(item, depth + 1) for key, item in value.entries.items()]
+        return b"{" + b", ".join(entries) + b"}"
+    if isinstance(value, Undefined):
+        return value.type_name.encode()
+    if isinstance(value, Function):
+        return f"Function<{value.name}>()".encode()
+    return value.text()
