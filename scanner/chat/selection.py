@@ -1,0 +1,61 @@
+"""Which of a model's templates llama.cpp uses, and for what (`chat.md` section 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scanner.results import ChatTemplate
+
+DEFAULT = "default"
+TOOL_USE = "tool_use"
+
+CHATML = b"""{%- for message in messages -%}
+{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+{{- '<|im_start|>assistant\\n' -}}
+{%- endif -%}"""
+"""What llama.cpp falls back to, in words of our own: its prompts and its capabilities are the same."""
+
+TEKKEN_PRE, TEKKEN_BLOCKS, TEKKEN_TEXT = "tekken", 40, b"mistral-v7-tekken"
+"""One family without a template gets the *name* of a built-in format as its template's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a server does with a model's templates.
+
+    `default` renders plain requests, `tool_use` those with tools (None: the default does); the capabilities that
+    `/props` reports are those of `reported`. `fallback` says in words why the default is none of the model's own;
+    `ignored` names the variants that llama.cpp never looks at.
+    """
+
+    default: ChatTemplate
+    tool_use: ChatTemplate | None
+    ignored: tuple[str, ...]
+    fallback: str | None
+
+    @property
+    def reported(self) -> ChatTemplate:
+        """The template whose capabilities `/props` shows."""
+        return self.tool_use or self.default
+
+
+def select(
+    templates: Sequence[ChatTemplate], *, tokenizer_pre: str | None = None, block_count: int | None = None
+) -> Selection:
+    """What llama.cpp makes of a model file's templates, given its tokenizer pre-type and number of layers."""
+    named = {template.variant: template for template in templates}
+    tool_use = named.get(TOOL_USE)
+    ignored = tuple(sorted(set(named) - {DEFAULT, TOOL_USE}))
+    default = named.get(DEFAULT)
+    if default is not None and default.source != b"chatml":
+        return Selection(default, tool_use, ignored, None)
+    why = "the template's text is just `chatml`" if default is not None else "no default template"
+    if tool_use is not None:
+        return Selection(tool_use, tool_use, ignored, f"{why}: the tool_use template serves every request")
+    if default is None and tokenizer_pre == TEKKEN_PRE and block_count == TEKKEN_BLOCKS:
+        text = ChatTemplate(DEFAULT, TEKKEN_TEXT, "llama.cpp")
+        return Selection(text, None, ignored, f"{why}: llama.cpp takes the text `mistral-v7-tekken` for one")
+    return Selection(ChatTemplate(DEFAULT, CHATML, "llama.cpp"), None, ignored, f"{why}: llama.cpp uses ChatML")

@@ -1,0 +1,319 @@
+"""The rules that turn facts into findings (`behaviours.md` section 4). A rule is data; it sees no syntax tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from scanner.results import Capabilities, ChatTemplate, Finding, Outcome, ParseError, ProbeRun, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateFacts:
+    """What the rules may look at: one analysed template."""
+
+    source: bytes
+    outcome: Outcome
+    parse_error: ParseError | None
+    capabilities: Capabilities | None
+    probes: Sequence[ProbeRun]
+    patches: Sequence[str]
+    outdated_gemma4: bool
+
+    def probe(self, name: str) -> ProbeRun | None:
+        """The run of a probe; None where it did not run."""
+        return next((run for run in self.probes if run.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class VariantFacts:
+    """What the rules about a file look at: one of its variants, and what was found out about it."""
+
+    template: ChatTemplate
+    capabilities: Capabilities | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """A model file and its variants; `outcome` is that of its extraction."""
+
+    outcome: Outcome
+    variants: Sequence[VariantFacts]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One hit of a rule: the line a person reads, what it rests on, and the template's line if there is one."""
+
+    text: str
+    evidence: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule about templates: `when` yields its hits; `meaning` and `remedy` explain it to a person."""
+
+    slug: str
+    severity: Severity
+    meaning: str
+    remedy: str
+    when: Callable[[TemplateFacts], Iterator[Match]]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRule:
+    """A rule about model files."""
+
+    slug: str
+    severity: Severity
+    meaning: str
+    remedy: str
+    when: Callable[[FileFacts], Iterator[Match]]
+
+
+def judge(facts: TemplateFacts) -> tuple[Finding, ...]:
+    """All findings about a template, in the order of the rules."""
+    return tuple(
+        Finding(rule.slug, rule.severity, match.text, match.evidence, match.line)
+        for rule in RULES
+        for match in rule.when(facts)
+    )
+
+
+def judge_file(facts: FileFacts) -> tuple[Finding, ...]:
+    """All findings about a model file."""
+    return tuple(
+        Finding(rule.slug, rule.severity, match.text, match.evidence, match.line)
+        for rule in FILE_RULES
+        for match in rule.when(facts)
+    )
+
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+
+def not_parseable(facts: TemplateFacts) -> Iterator[Match]:
+    error = facts.parse_error
+    if facts.outcome is Outcome.NOT_PARSEABLE and error is not None:
+        yield Match(f"llama-server does not start: {_first_line(error.message)}", f"{error.kind} error", error.line)
+
+
+def limit_exceeded(facts: TemplateFacts) -> Iterator[Match]:
+    if facts.outcome is not Outcome.LIMIT_EXCEEDED:
+        return
+    if facts.parse_error is not None:
+        yield Match(f"not examined: {facts.parse_error.message}", "parser", facts.parse_error.line)
+    for run in facts.probes:
+        if run.error is not None and run.error.kind == "limit" and not _stops_engine(run):
+            yield Match(f"not examined: {run.error.message}", f"probe {run.name}", run.error.line)
+            return
+
+
+def crashes_engine(facts: TemplateFacts) -> Iterator[Match]:
+    for run in facts.probes:
+        if _stops_engine(run) and run.error is not None:
+            yield Match(f"llama-server would crash: {run.error.message}", f"probe {run.name}", run.error.line)
+            return
+
+
+def _stops_engine(run: ProbeRun) -> bool:
+    return run.error is not None and "stops llama.cpp itself" in run.error.message
+
+
+def plain_chat_raises(facts: TemplateFacts) -> Iterator[Match]:
+    run = facts.probe("typed_content")
+    claims = facts.capabilities
+    if run is None or run.error is None or claims is None or claims.typed_content or run.error.kind == "limit":
+        return
+    yield Match(f"a single user message fails: {_shown(run)}", "probe typed_content", run.error.line)
+
+
+def no_content_form(facts: TemplateFacts) -> Iterator[Match]:
+    claims = facts.capabilities
+    if claims is not None and not claims.string_content and not claims.typed_content:
+        yield Match("neither text nor typed parts count as supported content", "string_content, typed_content")
+
+
+def calls_without_tools(facts: TemplateFacts) -> Iterator[Match]:
+    claims = facts.capabilities
+    if claims is not None and claims.tool_calls and not claims.tools:
+        yield Match("takes tool calls but never reads the tools it is given", "tool_calls without tools")
+
+
+def system_raises(facts: TemplateFacts) -> Iterator[Match]:
+    run, plain = facts.probe("system_role"), facts.probe("typed_content")
+    if run is None or run.error is None or run.error.kind == "limit" or plain is None or not plain.ok:
+        return
+    yield Match(f"a system message fails: {_shown(run)}", "probe system_role", run.error.line)
+
+
+def probe_threw(facts: TemplateFacts) -> Iterator[Match]:
+    """Flags that are false because their probe failed, in templates that do mention the field; one hit an error."""
+    claims = facts.capabilities
+    if claims is None:
+        return
+    blamed: dict[str, list[str]] = {}
+    runs: dict[str, ProbeRun] = {}
+    for capability, (name, field) in DECIDED_BY_FAILURE.items():
+        run = facts.probe(name)
+        if getattr(claims, capability) or run is None or run.error is None or run.error.kind == "limit":
+            continue
+        if field in facts.source:
+            blamed.setdefault(run.error.message, []).append(capability)
+            runs.setdefault(run.error.message, run)
+    for message, capabilities in blamed.items():
+        run = runs[message]
+        count = "flag" if len(capabilities) == 1 else "flags"
+        text = f"{count} {', '.join(capabilities)} off because the probe failed: {_shown(run)}"
+        yield Match(text, f"probe {run.name}", run.error.line if run.error is not None else None)
+
+
+DECIDED_BY_FAILURE = {
+    "tools": ("tool_string_arguments", b"tools"),
+    "tool_calls": ("tool_string_arguments", b"tool_calls"),
+    "parallel_tool_calls": ("parallel_tool_calls", b"tool_calls"),
+    "object_arguments": ("tool_object_arguments", b"arguments"),
+    "string_content": ("typed_content", b"content"),
+}
+"""The probe whose failure alone turns a capability off, and the field it looks for."""
+
+
+def outdated_gemma4(facts: TemplateFacts) -> Iterator[Match]:
+    if facts.outdated_gemma4:
+        yield Match("an outdated Gemma 4 template: llama.cpp rewrites tool turns for it", "handler Gemma 4")
+
+
+def patched(facts: TemplateFacts) -> Iterator[Match]:
+    for name in facts.patches:
+        yield Match(f"llama.cpp changes the text before it parses it ({name})", f"patch {name}")
+
+
+def python_internals(facts: TemplateFacts) -> Iterator[Match]:
+    for sign in (b"__class__", b"__globals__", b"__init__", b"__subclasses__", b"__mro__", b"__builtins__"):
+        at = facts.source.find(sign)
+        if at >= 0:
+            line = facts.source.count(b"\n", 0, at) + 1
+            yield Match(f"uses {sign.decode()}, which reaches into Python", f"line {line}", line)
+
+
+def no_template(facts: FileFacts) -> Iterator[Match]:
+    if facts.outcome is Outcome.NO_TEMPLATE:
+        yield Match("no chat template: llama.cpp would use ChatML", "file")
+
+
+def variants_disagree(facts: FileFacts) -> Iterator[Match]:
+    named = {variant.template.variant: variant.capabilities for variant in facts.variants}
+    default, tool_use = named.get("default"), named.get("tool_use")
+    if default is None or tool_use is None or default == tool_use:
+        return
+    claims, others = default.as_llama_cpp(), tool_use.as_llama_cpp()
+    differing = [name.removeprefix("supports_") for name in claims if claims[name] != others[name]]
+    text = f"default and tool_use differ in {', '.join(differing)}; llama-server reports those of tool_use"
+    yield Match(text, "variants default, tool_use")
+
+
+def _shown(run: ProbeRun) -> str:
+    return _first_line(run.error.message) if run.error is not None else ""
+
+
+def _first_line(message: str) -> str:
+    return message.strip().splitlines()[0] if message.strip() else "no message"
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "not-parseable",
+        Severity.ERROR,
+        "llama.cpp cannot lex or parse the template; as a model's default it keeps the server from starting.",
+        "Rewrite the construct at the line shown; the dialect has no raw, with, do, include, ** or //.",
+        not_parseable,
+    ),
+    Rule(
+        "limit-exceeded",
+        Severity.ERROR,
+        "A render used up a budget of Capscan's; llama.cpp has none and would run on, or run out of memory.",
+        "Look for an endless loop, recursion or growing text; raise the budget only for a template you trust.",
+        limit_exceeded,
+    ),
+    Rule(
+        "crashes-llama.cpp",
+        Severity.ERROR,
+        "The render reaches an operation that ends the whole llama.cpp process.",
+        "Guard the operation in the template.",
+        crashes_engine,
+    ),
+    Rule(
+        "plain-chat-raises",
+        Severity.ERROR,
+        "A conversation of one plain user message fails, and typed parts are not taken either.",
+        "Mend the template at the line shown; no request can be served with it.",
+        plain_chat_raises,
+    ),
+    Rule(
+        "no-content-form",
+        Severity.ERROR,
+        "Neither string nor typed content counts as supported, so llama.cpp passes content on as it came and warns.",
+        "Print message content in the template, as a string or by walking its parts.",
+        no_content_form,
+    ),
+    Rule(
+        "calls-without-tools",
+        Severity.WARNING,
+        "The template renders tool calls but does not describe the tools; llama.cpp warns of a fallback.",
+        "Use a template that lists the tools, or describe them in the system message.",
+        calls_without_tools,
+    ),
+    Rule(
+        "system-raises",
+        Severity.WARNING,
+        "A leading system message makes the template fail.",
+        "Do not send system messages to this model, or merge them into the first user message.",
+        system_raises,
+    ),
+    Rule(
+        "probe-threw",
+        Severity.WARNING,
+        "A flag is false only because the probe's render failed; the feature itself may work.",
+        "Read the error: it is often the probe's short history or ids that the template refuses.",
+        probe_threw,
+    ),
+    Rule(
+        "outdated-gemma4",
+        Severity.NOTE,
+        "llama.cpp detects an old Gemma 4 template and applies compatibility workarounds.",
+        "Update to the current template of the model.",
+        outdated_gemma4,
+    ),
+    Rule(
+        "patched-by-llama.cpp",
+        Severity.NOTE,
+        "llama.cpp replaces a line of the template's text before parsing it.",
+        "Nothing to do; prompts differ from those of other engines where the line would have held.",
+        patched,
+    ),
+    Rule(
+        "uses-python-internals",
+        Severity.NOTE,
+        "The template names dunder attributes; llama.cpp has none, and in Python they are an attack surface.",
+        "Find out where the template comes from before serving it with Python.",
+        python_internals,
+    ),
+)
+FILE_RULES: tuple[FileRule, ...] = (
+    FileRule(
+        "variants-disagree",
+        Severity.WARNING,
+        "The default and tool_use templates have different capabilities; /props shows those of tool_use only, while "
+        "plain requests render with the default.",
+        "Read both; clients that look at /props may be misled for requests without tools.",
+        variants_disagree,
+    ),
+    FileRule(
+        "no-template",
+        Severity.NOTE,
+        "The model carries no chat template.",
+        "Pass one with --chat-template-file, or accept ChatML.",
+        no_template,
+    ),
+)

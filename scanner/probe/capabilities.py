@@ -1,0 +1,203 @@
+"""The claimed flags: llama.cpp's probes, in its order, judged by its rules (`caps.md`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from scanner.dialect import Limits, RenderResult, Template, from_python
+from scanner.probe.conversations import (
+    OBJECT_ARGUMENTS,
+    REASONING_MARKER,
+    STRING_ARGUMENTS,
+    SYSTEM,
+    USER,
+    Conversation,
+    reasoning_history,
+    tool_call,
+    tool_use,
+    user_says,
+)
+from scanner.probe.profiles import Profile
+from scanner.results import Capabilities, Part, ProbeRun, Read, RunError
+
+REPORTED = frozenset(
+    {"messages", "tools", "bos_token", "eos_token", "add_generation_prompt", "enable_thinking", "reasoning_effort"}
+)
+"""The variables whose reads are reported (`dialect.md` section 8)."""
+
+WALKS_PARTS = frozenset({"selectattr", "array_access"})
+"""Operations on a message's content that tell llama.cpp the template takes typed content."""
+
+
+def probe(
+    template: Template, profile: Profile, *, now: float | None = None, limits: Limits | None = None
+) -> tuple[Capabilities, tuple[ProbeRun, ...]]:
+    """Run a profile's probes on a template: the flags as llama.cpp would set them, and every run.
+
+    `now` is the clock of the runs, in seconds since the epoch. Where a run exceeds a budget, the flags say what
+    llama.cpp's rules make of a failed probe; the caller looks at the runs' errors for that.
+    """
+    prober = Prober(template, profile, now=now, limits=limits)
+    return prober.judge_all(), tuple(prober.runs)
+
+
+class Prober:
+    """The probes of one template, in order; two of them depend on what came before."""
+
+    def __init__(self, template: Template, profile: Profile, *, now: float | None, limits: Limits | None) -> None:
+        self.template = template
+        self.profile = profile
+        self.now = now
+        self.limits = limits
+        self.runs: list[ProbeRun] = []
+        self.flags = {
+            "tools": True,
+            "tool_calls": True,
+            "parallel_tool_calls": True,
+            "system_role": True,
+            "string_content": True,
+            "typed_content": False,
+            "object_arguments": False,
+            "preserve_reasoning": False,
+            "reasoning_effort": False,
+        }
+
+    def judge_all(self) -> Capabilities:
+        """Run every probe that applies, and judge each at once."""
+        self.typed_content()
+        self.system_role()
+        self.tool_object_arguments()
+        if not self.flags["object_arguments"]:
+            self.tool_string_arguments()
+        self.parallel_tool_calls()
+        self.preserve_reasoning()
+        if self.profile.effort:
+            self.reasoning_effort()
+        return Capabilities(**self.flags)
+
+    # -- the probes, numbered as in caps.md --------------------------------------------------------------------------
+
+    def typed_content(self) -> None:
+        """Probes 1 and 2."""
+        profile = self.profile
+        run = self.run(user_says("typed_content", profile.content_marker, profile.content_tools))
+        operations = set(self.read(run, "messages[0].content").ops)
+        walks_parts = bool(operations & WALKS_PARTS)
+        if walks_parts:
+            self.flags["typed_content"] = True
+        if not run.ok or (profile.content_by_output and walks_parts and profile.content_marker not in run.output):
+            self.flags["string_content"] = False
+        if profile.empty_content and "test_is_string" in operations:
+            self.typed_content_empty_array()
+
+    def typed_content_empty_array(self) -> None:
+        """Probe 2."""
+        run = self.run(user_says("typed_content_empty_array", []))
+        if run.ok and WALKS_PARTS & set(self.read(run, "messages[0].content").ops):
+            self.flags["typed_content"] = True
+
+    def system_role(self) -> None:
+        """Probe 3."""
+        run = self.run(Conversation("system_role", [SYSTEM, USER]))
+        if not self.read(run, "messages[0].content").used:
+            self.flags["system_role"] = False
+
+    def tool_object_arguments(self) -> None:
+        """Probe 4."""
+        run = self.run(tool_use("tool_object_arguments", [tool_call("call00001", OBJECT_ARGUMENTS)]))
+        if not run.ok:
+            return
+        self.judge_tool_reads(run)
+        if self.read(run, "messages[1].tool_calls").used:
+            argument = self.read(run, "messages[1].tool_calls[0].function.arguments.arg")
+            self.flags["object_arguments"] = argument.used
+
+    def tool_string_arguments(self) -> None:
+        """Probe 5."""
+        run = self.run(tool_use("tool_string_arguments", [tool_call("call00001", STRING_ARGUMENTS)]))
+        if run.ok:
+            self.judge_tool_reads(run)
+        else:
+            self.flags["tool_calls"] = False
+            self.flags["tools"] = False
+
+    def judge_tool_reads(self, run: ProbeRun) -> None:
+        """What probes 4 and 5 share."""
+        if not self.read(run, "tools[0].function.name").used:
+            self.flags["tools"] = False
+        if not self.read(run, "messages[1].tool_calls").used:
+            self.flags["tool_calls"] = False
+
+    def parallel_tool_calls(self) -> None:
+        """Probe 6."""
+        arguments = OBJECT_ARGUMENTS if self.flags["object_arguments"] else STRING_ARGUMENTS
+        calls = [tool_call("call00001", arguments), tool_call("call00002", arguments)]
+        run = self.run(tool_use("parallel_tool_calls", calls))
+        if not run.ok or not self.read(run, "messages[1].tool_calls[1].function").used:
+            self.flags["parallel_tool_calls"] = False
+
+    def preserve_reasoning(self) -> None:
+        """Probe 7."""
+        profile = self.profile
+        run = self.run(reasoning_history("preserve_reasoning", profile.reasonings, profile.reasoning_extra))
+        if profile.reasoning_by_output:
+            self.flags["preserve_reasoning"] = REASONING_MARKER in run.output
+        else:
+            self.flags["preserve_reasoning"] = self.read(run, "messages[1].reasoning_content").used
+
+    def reasoning_effort(self) -> None:
+        """Probe 8: two names for one value."""
+        effort = {"reasoning_effort": "low", "reasoning_strength": "low"}
+        run = self.run(Conversation("reasoning_effort", [USER], extra={"enable_thinking": True, **effort}))
+        self.flags["reasoning_effort"] = self.read(run, "reasoning_effort").used
+
+    # -- running and reading ---------------------------------------------------------------------------------------
+
+    def run(self, conversation: Conversation) -> ProbeRun:
+        """Render a conversation with statistics on and keep the run."""
+        data = conversation.variables()
+        variables: dict[str, object] = dict(data)
+        if "reasoning_effort" in data:
+            variables["reasoning_effort"] = variables["reasoning_strength"] = from_python(data["reasoning_effort"])
+        started = time.perf_counter()
+        result = self.template.run(variables, now=self.now, limits=self.limits)
+        duration = time.perf_counter() - started
+        run = to_probe_run(conversation.name, data, result, duration)
+        self.runs.append(run)
+        return run
+
+    @staticmethod
+    def read(run: ProbeRun, path: str) -> Read:
+        """The marks of one value; an unread one has none."""
+        for read in run.reads:
+            if read.path == path:
+                return read
+        return Read(path, used=False, ops=(), line=None, column=None)
+
+
+def to_probe_run(name: str, variables: Mapping[str, object], result: RenderResult, duration: float) -> ProbeRun:
+    """A run of the dialect as a result: text for people, reads of the reported variables only."""
+    error = result.error
+    return ProbeRun(
+        name=name,
+        ok=result.ok,
+        output=result.output.decode("utf-8", "replace"),
+        parts=tuple([Part(part.text.decode("utf-8", "replace"), part.is_input) for part in result.parts]),
+        error=None
+        if error is None
+        else RunError(str(error.kind), error.message, error.node, error.offset, error.line, error.column),
+        reads=tuple(
+            [
+                Read(read.path, read.used, read.ops, read.line, read.column)
+                for read in result.reads
+                if _root(read.path) in REPORTED
+            ]
+        ),
+        variables=variables,
+        duration=duration,
+    )
+
+
+def _root(path: str) -> str:
+    return path.split(".", 1)[0].split("[", 1)[0]
