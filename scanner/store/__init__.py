@@ -1,0 +1,1 @@
+"""The database: its schema, the only writer, and all reading."""

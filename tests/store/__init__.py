@@ -1,0 +1,1 @@
+"""Tests of `scanner.store`, on real databases."""

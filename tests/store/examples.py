@@ -1,0 +1,162 @@
+"""Small, valid values to store."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Engine
+
+from scanner.results import (
+    CAPABILITIES,
+    Capabilities,
+    ChatTemplate,
+    FileResult,
+    Finding,
+    ModelFile,
+    ModelMetadata,
+    Outcome,
+    ParseError,
+    Part,
+    ProbeRun,
+    Read,
+    RunError,
+    Severity,
+    SourceKind,
+    SpecialToken,
+    TemplateResult,
+)
+from scanner.store.writer import ScanWriter
+
+VERSION = "0.1.0"
+PROFILE = "b11549"
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.moment = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+    def move(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
+
+
+def model_file(path: str, fingerprint: str = "1") -> ModelFile:
+    return ModelFile(path, "/models", SourceKind.GGUF, 1000, 1_700_000_000_123_456_789, fingerprint)
+
+
+def template(source: bytes, variant: str = "default") -> ChatTemplate:
+    return ChatTemplate(variant, source, "tokenizer.chat_template")
+
+
+def with_templates(path: str, *templates: ChatTemplate, fingerprint: str = "1") -> FileResult:
+    metadata = ModelMetadata(architecture="qwen3", file_type="Q4_K_M", quantized_by="somebody")
+    return FileResult(model_file(path, fingerprint), Outcome.ANALYSED, templates, metadata)
+
+
+def without_template(path: str) -> FileResult:
+    return FileResult(model_file(path), Outcome.NO_TEMPLATE, reason="no tokenizer.chat_template")
+
+
+def unreadable(path: str, *, offset: int | None = 24) -> FileResult:
+    return FileResult(
+        model_file(path), Outcome.UNREADABLE, reason="the file ends early", offset=offset, expected="a key of 17 bytes"
+    )
+
+
+def capabilities(*claimed: str) -> Capabilities:
+    return Capabilities(**{name: name in claimed for name in CAPABILITIES})
+
+
+def finding(severity: Severity, text: str = "something is wrong", rule: str = "some-rule") -> Finding:
+    return Finding(rule, severity, text, "probe tools", 3)
+
+
+def analysis(sha256: str, *claimed: str, findings: tuple[Finding, ...] = (), profile: str = PROFILE) -> TemplateResult:
+    return TemplateResult(sha256, profile, Outcome.ANALYSED, capabilities=capabilities(*claimed), findings=findings)
+
+
+def not_parseable(sha256: str) -> TemplateResult:
+    return TemplateResult(
+        sha256,
+        PROFILE,
+        Outcome.NOT_PARSEABLE,
+        parse_error=ParseError("parser", "Expected end of statement", 1, 4, 3),
+        reason="Expected end of statement",
+        findings=(finding(Severity.ERROR, "llama-server would not start", "not-parseable"),),
+    )
+
+
+def whole_analysis(sha256: str) -> TemplateResult:
+    """An analysis that uses every field."""
+    return TemplateResult(
+        sha256=sha256,
+        profile=PROFILE,
+        outcome=Outcome.ANALYSED,
+        capabilities=capabilities("system_role", "string_content"),
+        probes=(
+            ProbeRun(
+                "typed_content",
+                True,
+                "<|user|>\0\ud800␛",
+                (Part("<|user|>", False), Part("\0\ud800␛", True)),
+                None,
+                (
+                    Read("messages[0].content", True, ("selectattr", "test_is_string"), 7, 3),
+                    Read("messages", True, (), None, None),
+                ),
+                {"messages": [{"role": "user", "content": "STRING_MARKER"}], "add_generation_prompt": True},
+                0.002,
+            ),
+            ProbeRun("tools", False, "", error=RunError("raised", "no tools", "CallExpression", 120, 4, 5)),
+        ),
+        findings=(finding(Severity.NOTE, "first"), finding(Severity.WARNING, "second")),
+        handler="Hermes 2 Pro",
+        patches=("strip_last",),
+        duration=0.03,
+    )
+
+
+def whole_file(path: str, source: bytes) -> FileResult:
+    """A file result that uses every field that a file with templates can."""
+    return FileResult(
+        file=model_file(path),
+        outcome=Outcome.ANALYSED,
+        templates=(template(source), ChatTemplate("tool_use", source + b"!", "tokenizer.chat_template.tool_use")),
+        metadata=ModelMetadata(
+            architecture="llama",
+            name="A Model",
+            basename="model",
+            size_label="8B",
+            file_type="Q4_K_M",
+            quantized_by="somebody",
+            license="mit",
+            repo_url="https://example.org/model",
+            tokenizer_pre="llama-bpe",
+            block_count=32,
+            split_no=0,
+            split_count=2,
+            bos=SpecialToken(1, "<s>", True),
+            eos=SpecialToken(2, None, False),
+        ),
+        notes=("the tool_use variant is listed twice",),
+    )
+
+
+def writer(engine: Engine, clock: Clock | None = None, version: str = VERSION, profile: str = PROFILE) -> ScanWriter:
+    return ScanWriter(engine, now=clock or Clock(), version=version, profile=profile)
+
+
+def record(engine: Engine, *results: FileResult, analyses: tuple[TemplateResult, ...] = ()) -> int:
+    """One whole scan; returns its number."""
+    writing = writer(engine)
+    scan = writing.begin(["/models"])
+    for result in results:
+        writing.add_file(result)
+    for made in analyses:
+        writing.add_analysis(made)
+    writing.finish("finished")
+    return scan

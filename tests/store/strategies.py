@@ -1,0 +1,141 @@
+"""Arbitrary results, as hostile as files can make them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from hypothesis import strategies as st
+
+from scanner.results import (
+    Capabilities,
+    ChatTemplate,
+    FileResult,
+    Finding,
+    ModelFile,
+    ModelMetadata,
+    Outcome,
+    ParseError,
+    Part,
+    ProbeRun,
+    Read,
+    RunError,
+    Severity,
+    SourceKind,
+    SpecialToken,
+    TemplateResult,
+)
+
+texts = st.text(
+    st.one_of(st.characters(exclude_categories=()), st.sampled_from("\0\ud83d\ude00\udcff␛0AF'\\")), max_size=12
+)
+maybe_text = st.none() | texts
+numbers = st.integers(-(2**63), 2**63 - 1)
+maybe_number = st.none() | numbers
+maybe_bool = st.none() | st.booleans()
+seconds = st.floats(0, 1e6)
+
+json_data = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+T = TypeVar("T")
+
+
+def several(of: st.SearchStrategy[T]) -> st.SearchStrategy[tuple[T, ...]]:
+    return st.lists(of, max_size=3).map(tuple)
+
+
+files = st.builds(
+    ModelFile,
+    path=texts.map("/models/".__add__),
+    source=texts,
+    kind=st.sampled_from(SourceKind),
+    size=numbers,
+    mtime_ns=numbers,
+    fingerprint=texts,
+)
+tokens = st.builds(SpecialToken, id=maybe_number, text=maybe_text, added=maybe_bool)
+metadata = st.builds(
+    ModelMetadata,
+    architecture=maybe_text,
+    name=maybe_text,
+    basename=maybe_text,
+    size_label=maybe_text,
+    file_type=maybe_text,
+    quantized_by=maybe_text,
+    license=maybe_text,
+    repo_url=maybe_text,
+    tokenizer_pre=maybe_text,
+    block_count=maybe_number,
+    split_no=maybe_number,
+    split_count=maybe_number,
+    bos=tokens,
+    eos=tokens,
+)
+templates = st.lists(
+    st.builds(ChatTemplate, variant=texts, source=st.binary(max_size=20), origin=texts),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda template: template.variant,
+).map(tuple)
+file_results = st.one_of(
+    st.builds(
+        FileResult,
+        file=files,
+        outcome=st.just(Outcome.ANALYSED),
+        templates=templates,
+        metadata=metadata,
+        notes=several(texts),
+    ),
+    st.builds(
+        FileResult,
+        file=files,
+        outcome=st.sampled_from([outcome for outcome in Outcome if outcome is not Outcome.ANALYSED]),
+        metadata=metadata,
+        reason=maybe_text,
+        offset=maybe_number,
+        expected=maybe_text,
+        notes=several(texts),
+    ),
+)
+
+reads = st.builds(Read, path=texts, used=st.booleans(), ops=several(texts), line=maybe_number, column=maybe_number)
+run_errors = st.builds(
+    RunError, kind=texts, message=texts, node=maybe_text, offset=maybe_number, line=maybe_number, column=maybe_number
+)
+probe_runs = st.builds(
+    ProbeRun,
+    name=texts,
+    ok=st.booleans(),
+    output=texts,
+    parts=several(st.builds(Part, text=texts, is_input=st.booleans())),
+    error=st.none() | run_errors,
+    reads=several(reads),
+    variables=st.dictionaries(texts, json_data, max_size=3),
+    duration=seconds,
+)
+findings = st.builds(
+    Finding, rule=texts, severity=st.sampled_from(Severity), text=texts, evidence=texts, line=maybe_number
+)
+
+
+def template_results(sha256: str) -> st.SearchStrategy[TemplateResult]:
+    """Results for the one template that a test has stored."""
+    return st.builds(
+        TemplateResult,
+        sha256=st.just(sha256),
+        profile=texts,
+        outcome=st.sampled_from(Outcome),
+        parse_error=st.none()
+        | st.builds(ParseError, kind=texts, message=texts, line=maybe_number, column=maybe_number, offset=maybe_number),
+        capabilities=st.none() | st.builds(Capabilities),
+        probes=several(probe_runs),
+        findings=several(findings),
+        handler=maybe_text,
+        patches=several(texts),
+        reason=maybe_text,
+        duration=seconds,
+    )

@@ -1,0 +1,297 @@
+"""Reading: views, records and named queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import pytest
+from sqlalchemy import Engine
+
+from scanner.errors import UsageError
+from scanner.results import CAPABILITIES, Outcome, Severity
+from scanner.store import queries
+from tests.store import examples
+from tests.store.examples import (
+    PROFILE,
+    analysis,
+    capabilities,
+    finding,
+    not_parseable,
+    record,
+    template,
+    unreadable,
+    with_templates,
+    without_template,
+)
+
+TOOLS = template(b"tools")
+PLAIN = template(b"plain")
+BROKEN = template(b"{% if")
+TOOL_USE = template(b"tools", "tool_use")
+
+
+@pytest.fixture
+def collection(engine: Engine) -> Engine:
+    """Two finished scans of a small collection, and an interrupted one that must not count."""
+    analyses = (
+        analysis(TOOLS.sha256, "tools", "system_role", findings=(finding(Severity.NOTE),)),
+        analysis(
+            PLAIN.sha256,
+            "system_role",
+            findings=(finding(Severity.WARNING, "first warning"), finding(Severity.WARNING, "second warning")),
+        ),
+        not_parseable(BROKEN.sha256),
+    )
+    record(
+        engine,
+        with_templates("/m/a.gguf", TOOLS),
+        with_templates("/m/b.gguf", PLAIN),
+        with_templates("/m/gone.gguf", PLAIN),
+        analyses=analyses[:2],
+    )
+    record(
+        engine,
+        with_templates("/m/a.gguf", TOOLS),
+        with_templates("/m/b.gguf", TOOLS, fingerprint="2"),
+        with_templates("/m/c.gguf", PLAIN, TOOL_USE),
+        with_templates("/m/d.gguf", BROKEN),
+        without_template("/m/e.gguf"),
+        unreadable("/m/f.gguf"),
+        analyses=analyses,
+    )
+    interrupted = examples.writer(engine)
+    interrupted.begin(["/m"])
+    interrupted.add_file(with_templates("/m/a.gguf", BROKEN, fingerprint="3"))
+    interrupted.finish("interrupted")
+    return engine
+
+
+def named(engine: Engine, name: str) -> list[Mapping[str, object]]:
+    answer = queries.run_named(engine, name)
+    return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+
+
+def test_latest_files_are_those_of_the_newest_finished_scan_that_saw_them(collection: Engine) -> None:
+    found = [(file.path, file.variant, file.sha256, file.outcome, file.scan_id) for file in queries.files(collection)]
+    assert found == [
+        ("/m/a.gguf", "default", TOOLS.sha256, Outcome.ANALYSED, 2),
+        ("/m/b.gguf", "default", TOOLS.sha256, Outcome.ANALYSED, 2),
+        ("/m/c.gguf", "default", PLAIN.sha256, Outcome.ANALYSED, 2),
+        ("/m/c.gguf", "tool_use", TOOLS.sha256, Outcome.ANALYSED, 2),
+        ("/m/d.gguf", "default", BROKEN.sha256, Outcome.NOT_PARSEABLE, 2),
+        ("/m/e.gguf", "", None, Outcome.NO_TEMPLATE, 2),
+        ("/m/f.gguf", "", None, Outcome.UNREADABLE, 2),
+        ("/m/gone.gguf", "default", PLAIN.sha256, Outcome.ANALYSED, 1),
+    ]
+
+
+def test_latest_files_show_the_newest_analysis(collection: Engine) -> None:
+    newer = examples.writer(collection, version="0.2.0")
+    newer.begin(["/m"])
+    newer.add_analysis(analysis(TOOLS.sha256, "tool_calls"))
+    newer.finish("interrupted")
+    first = next(iter(queries.files(collection)))
+    assert first.capabilities == capabilities("tool_calls")
+    assert (first.architecture, first.file_type, first.quantized_by) == ("qwen3", "Q4_K_M", "somebody")
+
+
+def test_a_reader_of_files_may_stop_early(collection: Engine) -> None:
+    assert next(queries.files(collection)).path == "/m/a.gguf"
+    record(collection, without_template("/m/new.gguf"))
+
+
+def test_failures_say_where_and_why(collection: Engine) -> None:
+    found = [(file.path, file.outcome, file.reason, file.offset) for file in queries.failures(collection)]
+    assert found == [
+        ("/m/e.gguf", Outcome.NO_TEMPLATE, "no tokenizer.chat_template", None),
+        ("/m/d.gguf", Outcome.NOT_PARSEABLE, "Expected end of statement", None),
+        ("/m/f.gguf", Outcome.UNREADABLE, "the file ends early", 24),
+    ]
+
+
+def test_claims_are_counted_over_the_latest_files(collection: Engine) -> None:
+    counts = queries.claim_counts(collection)
+    assert [count.capability for count in counts] == list(CAPABILITIES)
+    by_name = {count.capability: count for count in counts}
+    assert by_name["tools"] == queries.ClaimCount(PROFILE, "tools", 1, 2, 3, 4)
+    assert by_name["system_role"] == queries.ClaimCount(PROFILE, "system_role", 2, 2, 4, 4)
+    assert by_name["typed_content"] == queries.ClaimCount(PROFILE, "typed_content", 0, 2, 0, 4)
+
+
+def test_outliers_are_worst_first(collection: Engine) -> None:
+    assert queries.outlier_list(collection) == (
+        queries.Outlier(PROFILE, BROKEN.sha256, "/m/d.gguf", 1, Severity.ERROR, 1, 0, "llama-server would not start"),
+        queries.Outlier(PROFILE, PLAIN.sha256, "/m/c.gguf", 2, Severity.WARNING, 0, 2, "first warning"),
+    )
+
+
+def test_changes_are_between_the_two_newest_finished_scans(collection: Engine) -> None:
+    found = [(c.change, c.path, c.variant, c.old_sha256, c.new_sha256) for c in queries.change_list(collection)]
+    assert found == [
+        ("replaced", "/m/b.gguf", "default", PLAIN.sha256, TOOLS.sha256),
+        ("appeared", "/m/c.gguf", "default", None, PLAIN.sha256),
+        ("appeared", "/m/c.gguf", "tool_use", None, TOOLS.sha256),
+        ("appeared", "/m/d.gguf", "default", None, BROKEN.sha256),
+        ("gone", "/m/gone.gguf", "default", PLAIN.sha256, None),
+    ]
+
+
+def test_one_scan_alone_changes_nothing(engine: Engine) -> None:
+    record(engine, with_templates("/m/a.gguf", TOOLS))
+    assert queries.change_list(engine) == ()
+
+
+def test_a_scan_is_summed_up(collection: Engine) -> None:
+    summary = queries.scan_summary(collection, 2)
+    assert summary.scan.id == 2
+    assert summary.files_by_outcome == {
+        Outcome.ANALYSED: 3,
+        Outcome.NO_TEMPLATE: 1,
+        Outcome.NOT_PARSEABLE: 1,
+        Outcome.UNREADABLE: 1,
+    }
+    assert summary.variants == {"default": 4, "tool_use": 1}
+    assert (summary.templates, summary.new_templates) == (3, 1)
+    assert summary.claims[0] == queries.ClaimCount(PROFILE, "tools", 1, 2, 3, 3)
+
+
+def test_the_newest_scan_is_summed_up_unless_told(collection: Engine) -> None:
+    assert queries.scan_summary(collection).scan.status == "interrupted"
+
+
+def test_a_scan_that_is_not_there(engine: Engine) -> None:
+    with pytest.raises(UsageError, match="no scan yet"):
+        queries.scan_summary(engine)
+    record(engine)
+    with pytest.raises(UsageError, match="no scan 7"):
+        queries.scan_summary(engine, 7)
+
+
+def test_templates_are_listed_with_flags_and_files(collection: Engine) -> None:
+    found = [
+        (row.path, row.sha256, row.files, row.size, row.outcome, row.capabilities, row.errors, row.warnings, row.notes)
+        for row in queries.templates(collection)
+    ]
+    assert found == [
+        ("/m/a.gguf", TOOLS.sha256, 3, 5, Outcome.ANALYSED, capabilities("tools", "system_role"), 0, 0, 1),
+        ("/m/c.gguf", PLAIN.sha256, 2, 5, Outcome.ANALYSED, capabilities("system_role"), 0, 2, 0),
+        ("/m/d.gguf", BROKEN.sha256, 1, 5, Outcome.NOT_PARSEABLE, None, 1, 0, 0),
+    ]
+
+
+def test_a_template_is_found_by_the_beginning_of_its_name(collection: Engine) -> None:
+    detail = queries.template_detail(collection, TOOLS.sha256[:8].upper())
+    assert (detail.sha256, detail.source) == (TOOLS.sha256, b"tools")
+    assert [(seen.path, seen.variant, seen.scan_id) for seen in detail.appearances] == [
+        ("/m/a.gguf", "default", 2),
+        ("/m/b.gguf", "default", 2),
+        ("/m/c.gguf", "tool_use", 2),
+    ]
+    [made] = detail.analyses
+    assert made.capscan_version == examples.VERSION
+    assert made.observed == dict.fromkeys(CAPABILITIES)
+
+
+def test_every_profile_has_its_own_analysis(collection: Engine) -> None:
+    writer = examples.writer(collection)
+    writer.begin(["/m"])
+    writer.add_analysis(analysis(TOOLS.sha256, profile="b9713"))
+    writer.finish("finished")
+    made = queries.template_detail(collection, TOOLS.sha256).analyses
+    assert [one.result.profile for one in made] == [PROFILE, "b9713"]
+
+
+def test_templates_that_are_not_there_or_not_one(engine: Engine) -> None:
+    writer = examples.writer(engine)
+    writer.begin(["/m"])
+    names = sorted(writer.add_template(b"%d" % number) for number in range(17))
+    writer.finish("finished")
+    shared = next(one[0] for one, other in pairwise(names) if one[0] == other[0])
+    with pytest.raises(UsageError, match="may be any of"):
+        queries.template_detail(engine, shared)
+    with pytest.raises(UsageError, match="there is no template"):
+        queries.template_detail(engine, "0" * 64)
+    for text in ("", "%", "_", "xyz"):
+        with pytest.raises(UsageError, match="not the beginning of a SHA-256"):
+            queries.template_detail(engine, text)
+
+
+def test_a_file_is_found_by_its_path_or_its_last_part(collection: Engine) -> None:
+    for name in ("/m/c.gguf", "c.gguf", "m/c.gguf"):
+        detail = queries.file_detail(collection, name)
+        assert detail.result.file.path == "/m/c.gguf"
+        assert [(seen.variant, seen.sha256) for seen in detail.variants] == [
+            ("default", PLAIN.sha256),
+            ("tool_use", TOOLS.sha256),
+        ]
+
+
+@pytest.mark.parametrize("name", ["", "%", "_.gguf", "C.GGUF", "gguf", "x'; DROP TABLE scans; --"])
+def test_a_file_that_is_not_there(collection: Engine, name: str) -> None:
+    with pytest.raises(UsageError, match="there is no model file"):
+        queries.file_detail(collection, name)
+
+
+def test_a_name_that_several_files_share(engine: Engine) -> None:
+    record(engine, without_template("/x/m.gguf"), without_template("/y/m.gguf"))
+    with pytest.raises(UsageError, match=r"may be any of /x/m\.gguf, /y/m\.gguf"):
+        queries.file_detail(engine, "m.gguf")
+
+
+def test_a_path_that_is_not_utf_8_is_found(engine: Engine) -> None:
+    record(engine, without_template("/x/\udcff.gguf"))
+    assert queries.file_detail(engine, "\udcff.gguf").result.file.path == "/x/\udcff.gguf"
+
+
+def test_sets_of_flags_are_counted(collection: Engine) -> None:
+    found = [
+        (row.templates, row.files, [n for n, flag in row.flags.items() if flag])
+        for row in queries.combinations(collection)
+    ]
+    assert found == [(1, 3, ["tools", "system_role"]), (1, 2, ["system_role"])]
+
+
+@pytest.mark.parametrize("name", sorted(queries.NAMED))
+def test_named_queries_agree_on_every_system(collection: Engine, name: str) -> None:
+    rows = named(collection, name)
+    assert rows
+    assert all(rows[0].keys() == row.keys() for row in rows)
+
+
+def test_named_queries_on_an_empty_database(engine: Engine) -> None:
+    assert all(named(engine, name) == [] for name in queries.NAMED)
+
+
+def test_named_queries_tell_what_the_records_tell(collection: Engine) -> None:
+    assert [row["path"] for row in named(collection, "files")] == [file.path for file in queries.files(collection)]
+    assert [row["sha256"] for row in named(collection, "outliers")] == [
+        row.sha256 for row in queries.outlier_list(collection)
+    ]
+    assert [row["change"] for row in named(collection, "changes")] == [
+        row.change for row in queries.change_list(collection)
+    ]
+    assert [(row["templates"], row["files"]) for row in named(collection, "combinations")] == [(1, 3), (1, 2)]
+    assert [row["outcome"] for row in named(collection, "failures")] == ["no template", "not parseable", "unreadable"]
+    assert [row["id"] for row in named(collection, "scans")] == [3, 2, 1]
+
+
+def test_findings_of_files_are_listed_with_those_of_templates(collection: Engine) -> None:
+    writer = examples.writer(collection)
+    writer.begin(["/m"])
+    writer.add_file(with_templates("/m/c.gguf", PLAIN, TOOL_USE))
+    writer.add_file_findings("/m/c.gguf", [finding(Severity.WARNING, rule="variants-disagree")])
+    writer.finish("finished")
+    found = [(row["severity"], row["rule"], row["path"]) for row in named(collection, "findings")]
+    assert found == [
+        ("error", "not-parseable", "/m/d.gguf"),
+        ("note", "some-rule", "/m/a.gguf"),
+        ("warning", "some-rule", "/m/c.gguf"),
+        ("warning", "some-rule", "/m/c.gguf"),
+        ("warning", "variants-disagree", "/m/c.gguf"),
+    ]
+
+
+def test_a_query_that_has_no_such_name(engine: Engine) -> None:
+    with pytest.raises(UsageError, match="choose one of changes, combinations, failures"):
+        queries.run_named(engine, "nonsense")
