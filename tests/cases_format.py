@@ -37,6 +37,11 @@ REQUEST: Mapping[str, object] = {"messages": [{"role": "user", "content": "hi"}]
 """The body of the request. Its variables are `messages`, `bos_token` (`<s>`), `eos_token` (`</s>`),
 `add_generation_prompt` (true), `enable_thinking`, `datetime` and `date_string`."""
 
+_ERROR = re.compile(
+    r"error(?: \((?P<kind>lexer|parser)\))?: (?P<message>[^\n]*)"
+    r"(?:\nat:(?: (?P<node>[A-Za-z]+))? (?P<offset>\d+))?"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class CaseError:
@@ -103,10 +108,7 @@ def _parse_block(block: str) -> Case:
 def _parse_expected(text: str) -> tuple[str | None, CaseError | None]:
     if not text:
         return None, None
-    found = re.fullmatch(
-        r"error(?: \((?P<kind>lexer|parser)\))?: (?P<message>[^\n]*)(?:\nat:(?: (?P<node>[A-Za-z]+))? (?P<offset>\d+))?",
-        text,
-    )
+    found = _ERROR.fullmatch(text)
     if not found:
         return _parse_text(text), None
     offset = None if found["offset"] is None else int(found["offset"])
