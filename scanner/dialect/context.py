@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from scanner.dialect.errors import LimitFault
-from scanner.dialect.limits import BYTES_PER_STEP, Limits
+from scanner.dialect.limits import BYTES_PER_STEP, SLOW_BYTES_PER_STEP, Limits
 from scanner.dialect.strings import Piece
 from scanner.dialect.trace import Trace
-from scanner.dialect.values import Array, Boolean, Float, Integer, String, Value, check_nesting, string_of
+from scanner.dialect.values import Array, Boolean, Float, Integer, String, Value, string_of
+from scanner.dialect.walks import check_nesting
 
 Scope: TypeAlias = dict[str, Value]
 """The variables in sight. An inner scope starts as a copy, so what is set inside stays inside."""
@@ -46,6 +47,10 @@ class Run:
         if size > self.limits.output_bytes:
             raise LimitFault(f"text longer than {self.limits.output_bytes} bytes")
         self.charge(size // BYTES_PER_STEP)
+
+    def charge_bytewise(self, size: int) -> None:
+        """Pay for work that looks at `size` bytes one by one."""
+        self.charge(size // SLOW_BYTES_PER_STEP)
 
     def charge_items(self, count: int) -> None:
         """Pay for handling `count` items, and refuse sequences beyond the length limit before they are made."""

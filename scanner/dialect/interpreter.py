@@ -31,10 +31,10 @@ from scanner.dialect.values import (
     Tuple,
     Undefined,
     Value,
-    equal,
     from_key,
     string,
 )
+from scanner.dialect.walks import equal, key_of, text_of
 
 Evaluate: TypeAlias = Callable[[Scope, Run], Value]
 Execute: TypeAlias = Callable[[Scope, Run], None]
@@ -534,7 +534,7 @@ def object_literal(node: nodes.ObjectLiteral) -> Evaluate:
             for key, value in entries:
                 found = key(scope, run)
                 item = value(scope, run)
-                made.entries[found.key()] = item
+                made.entries[key_of(run, found)] = item
             return made
         except RunFault as fault:
             fault.at("ObjectLiteral", offset)
@@ -615,7 +615,7 @@ def look_up(run: Run, owner: Value, index: Value, place: int) -> Value:
     """`owner[index]`, both defined. Raises `RunFault` for an index that the owner's type does not take."""
     found: Value | None = None
     if isinstance(owner, Object):
-        found = owner.entries.get(index.key())
+        found = owner.entries.get(key_of(run, index))
     elif isinstance(owner, Array | String):
         if isinstance(index, Integer | Boolean):
             found = item_at(owner, int(index.value))
@@ -630,7 +630,7 @@ def look_up(run: Run, owner: Value, index: Value, place: int) -> Value:
     mark_access(run, owner, index, place)
     if found is None:
         named = isinstance(owner, Object) or isinstance(index, String)
-        return Undefined(index.text().decode("utf-8", "replace") if named else NOT_FOUND)
+        return Undefined(text_of(run, index).decode("utf-8", "replace") if named else NOT_FOUND)
     run.trace.use(found, place)
     return found
 
@@ -735,7 +735,7 @@ def compile_filter(node: nodes.Expression, refusal: str) -> Callable[[Scope, Run
         if wanted is None:
             raise RunFault(refusal)
         if not given and wanted in TAKES_TEXT and not isinstance(value, String | Undefined):
-            value = string(value.text())
+            value = string(text_of(run, value))
         run.trace.add(value, wanted, place)
         method = find_method(value, wanted)
         if method is None:
@@ -829,7 +829,7 @@ def binary(node: nodes.Binary) -> Evaluate:
         wanted = operator == "=="
 
         def compare(scope: Scope, run: Run) -> Value:
-            return TRUE if equal(left(scope, run), right(scope, run)) is wanted else FALSE
+            return TRUE if equal(run, left(scope, run), right(scope, run)) is wanted else FALSE
 
         return compare
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 BYTES_PER_STEP = 256
 """Text handling is charged to the step budget at this rate, so that time stays bounded for long strings too."""
 
+SLOW_BYTES_PER_STEP = 4
+"""The rate where bytes are looked at one by one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -17,9 +17,9 @@ from scanner.dialect.values import (
     Undefined,
     Value,
     boolean,
-    equal,
     string,
 )
+from scanner.dialect.walks import equal, key_of, text_of
 
 INT64_MIN = -(2**63)
 PIECES_PER_STEP = 64
@@ -49,9 +49,9 @@ def concatenate(run: Run, left: String, right: String) -> String:
     return String(parts, size)
 
 
-def as_string(value: Value) -> String:
+def as_string(run: Run, value: Value) -> String:
     """A value's text as a String; a String itself as it is."""
-    return value if isinstance(value, String) else string(value.text())
+    return value if isinstance(value, String) else string(text_of(run, value))
 
 
 def negate(value: Value) -> Value:
@@ -79,7 +79,7 @@ def apply(run: Run, operator: str, left: Value, right: Value) -> Value:
         return _with_undefined(operator, left, right)
     member = operator in ("in", "not in")
     if isinstance(left, Null) and member and not isinstance(right, Null):
-        return _membership(operator, contains(left, right))
+        return _membership(operator, contains(run, left, right))
     if isinstance(left, Null) or isinstance(right, Null):
         return _with_null(operator, left, right)
     if isinstance(left, Integer | Float) and isinstance(right, Integer | Float):
@@ -88,9 +88,9 @@ def apply(run: Run, operator: str, left: Value, right: Value) -> Value:
         if isinstance(left, Array):
             return _arrays(run, operator, left, right)
         if member:
-            return _membership(operator, any(equal(left, item) for item in right.items))
+            return _membership(operator, _holds(run, right, left))
     if operator in ("~", "+") and (isinstance(left, String) or isinstance(right, String)):
-        return concatenate(run, as_string(left), as_string(right))
+        return concatenate(run, as_string(run, left), as_string(run, right))
     if operator == "*":
         if isinstance(left, String) and isinstance(right, Integer):
             return _repeat(run, left, right)
@@ -99,7 +99,7 @@ def apply(run: Run, operator: str, left: Value, right: Value) -> Value:
     if member and isinstance(left, String) and isinstance(right, String):
         return _substring(run, operator, left, right)
     if isinstance(right, Object):
-        found = left.key() in right.entries
+        found = key_of(run, left) in right.entries
         if member:
             return _membership(operator, found)
     raise RunFault(f'Unknown operator "{operator}" between {left.TYPE} and {right.TYPE}')
@@ -182,17 +182,22 @@ def _substring(run: Run, operator: str, left: String, right: String) -> Value:
     return _membership(operator, left.text() in right.text())
 
 
-def contains(item: Value, holder: Value) -> bool:
+def contains(run: Run, item: Value, holder: Value) -> bool:
     """The test `in`, which the operator asks too when its left side is None. Raises `RunFault`."""
     if isinstance(holder, Undefined):
         return False
     if isinstance(holder, Array):
-        return any(equal(item, held) for held in holder.items)
+        return _holds(run, holder, item)
     if isinstance(holder, String):
         if not isinstance(item, String):
             expected = "'in' test expects args[1] as string when args[0] is string"
             raise RunFault(f"{expected}, got args[1] as {item.type_name}")
         return item.text() in holder.text()
     if isinstance(holder, Object):
-        return item.key() in holder.entries
+        return key_of(run, item) in holder.entries
     raise RunFault(f"'in' test expects iterable as first argument, got {holder.type_name}")
+
+
+def _holds(run: Run, array: Array, item: Value) -> bool:
+    run.charge(len(array.items))
+    return any(equal(run, item, held) for held in array.items)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from scanner.dialect.values import Array, Object, Value, check_nesting, children
+from scanner.dialect.values import Array, Object, Value
+from scanner.dialect.walks import Work, check_nesting, children
 
 
 class Mark:
@@ -82,14 +83,15 @@ class Trace:
             if mark.offset is None:
                 mark.offset = offset
 
-    def use_all(self, value: Value, offset: int, depth: int = 0) -> None:
+    def use_all(self, work: Work, value: Value, offset: int, depth: int = 0) -> None:
         """Mark a value and everything inside it as used."""
         if not self.marks:
             return
         check_nesting(depth)
+        work.charge(1)
         self.use(value, offset)
         for child in children(value):
-            self.use_all(child, offset, depth + 1)
+            self.use_all(work, child, offset, depth + 1)
 
     def reads(self) -> Iterator[ValueRead]:
         """The values that have a mark, in the order they were given."""

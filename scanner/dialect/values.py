@@ -1,26 +1,24 @@
 """Values (`dialect.md` section 4). Shared by reference, so each is an object with an identity of its own.
 
-What a value *is* lives here: truth, type name, text forms, equality, use as a key. What is done *to* values lives in
-`operators` and `builtins`; which values were read is kept by `trace`.
+What a value *is* lives here: truth, type name, and for what holds no other values its text and its use as a key. What
+has to look inside arrays and objects is in `walks`, what is done to values in `operators` and `builtins`; which values
+were read is kept by `trace`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from scanner.dialect.errors import LimitFault, RunFault
-from scanner.dialect.strings import Piece, Pieces, from_request, json_string, text_of
+from scanner.dialect.errors import RunFault
+from scanner.dialect.strings import Piece, Pieces, from_request, text_of
 
 if TYPE_CHECKING:
     from scanner.dialect.context import Run, Scope
 
 Key: TypeAlias = "int | float | bool | bytes | tuple[Key, ...] | None"
 """A hashable value as Python's own: equal here exactly when the values are equal (`1`, `1.0` and `true` are)."""
-
-NESTING = 200
-"""How deep values may nest when they are walked; a list that holds itself has no end."""
 
 
 class Value:
@@ -42,18 +40,9 @@ class Value:
         """The value as a string. Raises `RunFault` for what has no text."""
         raise RunFault(f"{self.type_name} is not a string value")
 
-    def pieces(self) -> Pieces:
-        """The value as a string, in parts."""
-        text = self.text()
-        return ((text, False),) if text else ()
-
     def key(self) -> Key:
         """The value as a key of an object. Raises `RunFault` for what is not hashable."""
         raise RunFault(f"Object key of unhashable type: {self.type_name}")
-
-    def is_fixed(self) -> bool:
-        """Hashable and immutable: what arrays must hold to be comparable."""
-        return False
 
 
 class Integer(Value):
@@ -71,9 +60,6 @@ class Integer(Value):
 
     def key(self) -> Key:
         return self.value
-
-    def is_fixed(self) -> bool:
-        return True
 
 
 class Float(Value):
@@ -96,9 +82,6 @@ class Float(Value):
     def key(self) -> Key:
         return self.value
 
-    def is_fixed(self) -> bool:
-        return True
-
 
 class Boolean(Value):
     __slots__ = ("value",)
@@ -115,9 +98,6 @@ class Boolean(Value):
 
     def key(self) -> Key:
         return self.value
-
-    def is_fixed(self) -> bool:
-        return True
 
 
 class String(Value):
@@ -136,14 +116,8 @@ class String(Value):
     def text(self) -> bytes:
         return text_of(self.parts)
 
-    def pieces(self) -> Pieces:
-        return self.parts
-
     def key(self) -> Key:
         return text_of(self.parts)
-
-    def is_fixed(self) -> bool:
-        return True
 
     @property
     def is_input(self) -> bool:
@@ -161,23 +135,12 @@ class Array(Value):
     def truth(self) -> bool:
         return bool(self.items)
 
-    def text(self) -> bytes:
-        return shown(self)
-
 
 class Tuple(Array):
     """An immutable array."""
 
     __slots__ = ()
     TYPE = "Tuple"
-
-    def key(self) -> Key:
-        if not self.is_fixed():
-            raise RunFault("Object key of unhashable type: Tuple")
-        return tuple([item.key() for item in self.items])
-
-    def is_fixed(self) -> bool:
-        return all(item.is_fixed() for item in self.items)
 
 
 class Object(Value):
@@ -191,9 +154,6 @@ class Object(Value):
 
     def truth(self) -> bool:
         return bool(self.entries)
-
-    def text(self) -> bytes:
-        return shown(self)
 
 
 class Loop(Object):
@@ -241,9 +201,6 @@ class Null(Value):
 
     def key(self) -> Key:
         return None
-
-    def is_fixed(self) -> bool:
-        return True
 
 
 class Undefined(Value):
@@ -377,58 +334,3 @@ def from_python(data: object, *, mark_input: bool = True) -> Value:
     if isinstance(data, list):
         return Array([from_python(item, mark_input=mark_input) for item in data])
     raise TypeError(f"a template variable cannot hold {type(data).__name__}")
-
-
-def children(value: Value) -> Iterator[Value]:
-    """The values directly inside an array or object."""
-    if isinstance(value, Array):
-        yield from value.items
-    elif isinstance(value, Object):
-        yield from value.entries.values()
-
-
-def check_nesting(depth: int) -> None:
-    """Refuse to walk values that nest without end."""
-    if depth > NESTING:
-        raise LimitFault(f"values nested deeper than {NESTING} levels")
-
-
-def equal(left: Value, right: Value) -> bool:
-    """`==`: by value across numbers and booleans, else within one type (section 4)."""
-    if isinstance(left, Integer | Float | Boolean):
-        return isinstance(right, Integer | Float | Boolean) and left.value == right.value
-    if left.TYPE != right.TYPE:
-        return False
-    if isinstance(left, String) and isinstance(right, String):
-        return left.size == right.size and (left.parts == right.parts or left.text() == right.text())
-    if isinstance(left, Array) and isinstance(right, Array):
-        return len(left.items) == len(right.items) and all(
-            a.is_fixed() and b.is_fixed() and equal(a, b) for a, b in zip(left.items, right.items, strict=True)
-        )
-    if isinstance(left, Object) and isinstance(right, Object):
-        return list(left.entries) == list(right.entries) and all(
-            a.is_fixed() and b.is_fixed() and equal(a, b)
-            for a, b in zip(left.entries.values(), right.entries.values(), strict=True)
-        )
-    return isinstance(left, Null | Undefined | Function)
-
-
-def shown(value: Value, depth: int = 0) -> bytes:
-    """A value as it stands inside the text of an array or object: `[1, 'a']`."""
-    check_nesting(depth)
-    if isinstance(value, String):
-        text = value.text()
-        return json_string(text) if b"'" in text else b"'" + text + b"'"
-    if isinstance(value, Array):
-        inside = b", ".join([shown(item, depth + 1) for item in value.items])
-        if value.TYPE == "Tuple":
-            return b"(" + inside + (b",)" if len(value.items) == 1 else b")")
-        return b"[" + inside + b"]"
-    if isinstance(value, Object):
-        entries = [shown(from_key(key)) + b": " + shown(item, depth + 1) for key, item in value.entries.items()]
-        return b"{" + b", ".join(entries) + b"}"
-    if isinstance(value, Undefined):
-        return value.type_name.encode()
-    if isinstance(value, Function):
-        return f"Function<{value.name}>()".encode()
-    return value.text()

@@ -1,10 +1,10 @@
 """Facts → findings. See `rules`."""
 
 from scanner.judge.rules import (
+    ALL_RULES,
     FILE_RULES,
     RULES,
     FileFacts,
-    FileRule,
     Match,
     Rule,
     TemplateFacts,
@@ -14,10 +14,10 @@ from scanner.judge.rules import (
 )
 
 __all__ = [
+    "ALL_RULES",
     "FILE_RULES",
     "RULES",
     "FileFacts",
-    "FileRule",
     "Match",
     "Rule",
     "TemplateFacts",

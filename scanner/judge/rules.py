@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from scanner.results import Capabilities, ChatTemplate, Finding, Outcome, ParseError, ProbeRun, Severity
 
@@ -41,6 +42,9 @@ class FileFacts:
     variants: Sequence[VariantFacts]
 
 
+Facts = TypeVar("Facts", TemplateFacts, FileFacts)
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """One hit of a rule: the line a person reads, what it rests on, and the template's line if there is one."""
@@ -51,43 +55,29 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule about templates: `when` yields its hits; `meaning` and `remedy` explain it to a person."""
+class Rule(Generic[Facts]):
+    """A rule: `when` yields its hits in some facts; `meaning` and `remedy` explain it to a person."""
 
     slug: str
     severity: Severity
     meaning: str
     remedy: str
-    when: Callable[[TemplateFacts], Iterator[Match]]
+    when: Callable[[Facts], Iterator[Match]]
 
-
-@dataclass(frozen=True, slots=True)
-class FileRule:
-    """A rule about model files."""
-
-    slug: str
-    severity: Severity
-    meaning: str
-    remedy: str
-    when: Callable[[FileFacts], Iterator[Match]]
+    def findings(self, facts: Facts) -> Iterator[Finding]:
+        """The rule's hits as findings."""
+        for match in self.when(facts):
+            yield Finding(self.slug, self.severity, match.text, match.evidence, match.line)
 
 
 def judge(facts: TemplateFacts) -> tuple[Finding, ...]:
     """All findings about a template, in the order of the rules."""
-    return tuple(
-        Finding(rule.slug, rule.severity, match.text, match.evidence, match.line)
-        for rule in RULES
-        for match in rule.when(facts)
-    )
+    return tuple(finding for rule in RULES for finding in rule.findings(facts))
 
 
 def judge_file(facts: FileFacts) -> tuple[Finding, ...]:
     """All findings about a model file."""
-    return tuple(
-        Finding(rule.slug, rule.severity, match.text, match.evidence, match.line)
-        for rule in FILE_RULES
-        for match in rule.when(facts)
-    )
+    return tuple(finding for rule in FILE_RULES for finding in rule.findings(facts))
 
 
 # -- conditions --------------------------------------------------------------------------------------------------------
@@ -221,7 +211,7 @@ def _first_line(message: str) -> str:
     return message.strip().splitlines()[0] if message.strip() else "no message"
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[Rule[TemplateFacts], ...] = (
     Rule(
         "not-parseable",
         Severity.ERROR,
@@ -300,8 +290,8 @@ RULES: tuple[Rule, ...] = (
         python_internals,
     ),
 )
-FILE_RULES: tuple[FileRule, ...] = (
-    FileRule(
+FILE_RULES: tuple[Rule[FileFacts], ...] = (
+    Rule(
         "variants-disagree",
         Severity.WARNING,
         "The default and tool_use templates have different capabilities; /props shows those of tool_use only, while "
@@ -309,7 +299,7 @@ FILE_RULES: tuple[FileRule, ...] = (
         "Read both; clients that look at /props may be misled for requests without tools.",
         variants_disagree,
     ),
-    FileRule(
+    Rule(
         "no-template",
         Severity.NOTE,
         "The model carries no chat template.",
@@ -317,3 +307,7 @@ FILE_RULES: tuple[FileRule, ...] = (
         no_template,
     ),
 )
+
+AnyRule = Rule[TemplateFacts] | Rule[FileFacts]
+ALL_RULES: tuple[AnyRule, ...] = (*RULES, *FILE_RULES)
+"""Every rule there is, those about templates first."""

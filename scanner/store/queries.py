@@ -337,6 +337,18 @@ def template_detail(engine: Engine, sha256: str) -> TemplateDetail:
         )
 
 
+def claims_of(engine: Engine, sha256: str, profile: str) -> Capabilities | None:
+    """The newest claims of one template under a profile; None where it has no analysis, or one without claims."""
+    statement = (
+        select(*_columns(AnalysisRow))
+        .join(TemplateRow, TemplateRow.id == AnalysisRow.template_id)
+        .where(TemplateRow.sha256 == sha256, AnalysisRow.profile == profile, AnalysisRow.id.in_(_newest_analyses()))
+    )
+    with connection_scope(engine) as connection:
+        row = connection.execute(statement).first()
+    return None if row is None else _capabilities(row)
+
+
 def file_detail(engine: Engine, name: str) -> FileDetail:
     """Everything of the model file with this path, or else this last part of a path. Raises UsageError for none or
     several."""

@@ -102,7 +102,7 @@ def comparison(holds: Callable[[Value, Value], bool]) -> Check:
 def is_in(run: Run, arguments: list[Value]) -> bool:
     """`in`"""
     expect_count("", arguments, 2)
-    return contains(arguments[0], arguments[1])
+    return contains(run, arguments[0], arguments[1])
 
 
 def same_value(run: Run, arguments: list[Value]) -> bool:

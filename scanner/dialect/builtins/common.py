@@ -18,6 +18,7 @@ from scanner.dialect.values import (
     Value,
     string,
 )
+from scanner.dialect.walks import key_of, text_of
 
 
 def default(run: Run, arguments: list[Value]) -> Value:
@@ -59,25 +60,25 @@ def undefined(run: Run, arguments: list[Value]) -> Value:
 
 def as_text(run: Run, arguments: list[Value]) -> Value:
     """The operand's text form."""
-    return string(arguments[0].text())
+    return string(text_of(run, arguments[0]))
 
 
 def as_text_of_all(run: Run, arguments: list[Value]) -> Value:
     """The text form of an array or object, which reads everything inside it."""
-    run.trace.use_all(arguments[0], run.place)
-    text = arguments[0].text()
+    run.trace.use_all(run, arguments[0], run.place)
+    text = text_of(run, arguments[0])
     run.charge_text(len(text))
     return string(text)
 
 
-def attribute_of(item: Value, attribute: Value) -> Value:
+def attribute_of(run: Run, item: Value, attribute: Value) -> Value:
     """An item's attribute, as `map`, `join`, `sort` and the selecting filters take it: an index or a key."""
     if isinstance(item, Array):
         index = _index(attribute)
         if index is not None and -len(item.items) <= index < len(item.items):
             return item.items[index]
     elif isinstance(item, Object):
-        return item.entries.get(attribute.key(), Undefined())
+        return item.entries.get(key_of(run, attribute), Undefined())
     return Undefined()
 
 
@@ -104,7 +105,7 @@ def slice_of(run: Run, owner: Value, start: Value | None, stop: Value | None, st
         raise RunFault("slice step cannot be zero")
     chosen = _forwards(size, first, last, stride) if stride > 0 else _backwards(size, first, last, stride)
     if isinstance(owner, String):
-        run.charge_text(len(chosen))
+        run.charge_bytewise(len(chosen))
         text = owner.text()
         return string(bytes([text[index] for index in chosen]), owner.is_input)
     items = owner.items if isinstance(owner, Array) else []

@@ -9,6 +9,7 @@ from scanner.dialect.builtins.json import tojson
 from scanner.dialect.context import Run
 from scanner.dialect.errors import RaisedFault, RunFault
 from scanner.dialect.values import Array, Code, Integer, Key, KeywordArgument, Object, Value, string
+from scanner.dialect.walks import key_of
 
 LONGEST_DATE = 99
 """llama.cpp formats dates into a buffer of a hundred bytes."""
@@ -32,17 +33,17 @@ def make_object(run: Run, arguments: list[Value]) -> Value:
             entries.update(argument.entries)
         elif isinstance(argument, Array):
             run.charge_items(len(argument.items))
-            entries.update([_pair(item) for item in argument.items])
+            entries.update([_pair(run, item) for item in argument.items])
         else:
             expected = "kwargs, dict and/or iterable of tuples"
             raise RunFault(f"namespace/dict() arguments must be {expected}, not {argument.type_name}")
     return Object(entries)
 
 
-def _pair(item: Value) -> tuple[Key, Value]:
+def _pair(run: Run, item: Value) -> tuple[Key, Value]:
     if not isinstance(item, Array) or len(item.items) != 2:
         raise RunFault(f"namespace/dict() iterable argument must consist of tuples, not {item.type_name}")
-    return item.items[0].key(), item.items[1]
+    return key_of(run, item.items[0]), item.items[1]
 
 
 def make_range(run: Run, arguments: list[Value]) -> Value:
@@ -60,11 +61,13 @@ def make_range(run: Run, arguments: list[Value]) -> Value:
 def strftime_now(run: Run, arguments: list[Value]) -> Value:
     """`strftime_now(format)`: the run's clock in local time."""
     expect_count("strftime_now", arguments, 1)
-    pattern = expect_string("strftime_now", arguments[0]).text().decode("utf-8", "surrogateescape")
-    text = time.strftime(pattern, time.localtime(run.now)).encode("utf-8", "surrogateescape")
-    if not 0 < len(text) <= LONGEST_DATE:
+    # As in C, the format ends at a NUL.
+    pattern = expect_string("strftime_now", arguments[0]).text().partition(b"\0")[0]
+    text = time.strftime(pattern.decode("utf-8", "surrogateescape"), time.localtime(run.now))
+    formatted = text.encode("utf-8", "surrogateescape")
+    if not 0 < len(formatted) <= LONGEST_DATE:
         raise RunFault("strftime_now: failed to format time")
-    return string(text)
+    return string(formatted)
 
 
 FUNCTIONS: dict[str, Code] = {

@@ -17,10 +17,10 @@ from scanner.dialect.values import (
     Object,
     String,
     Value,
-    check_nesting,
     from_key,
     string,
 )
+from scanner.dialect.walks import check_nesting, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +38,18 @@ def tojson(run: Run, arguments: list[Value]) -> Value:
     expect_count("tojson", arguments, 1, 5)
     if named(arguments, "sort_keys", 4).truth():
         raise NotImplementedFault("tojson sort_keys=true not implemented")
-    run.trace.use_all(arguments[0], run.place)
+    run.trace.use_all(run, arguments[0], run.place)
     out: list[bytes] = []
-    Writer(run, _style(arguments), out).write(arguments[0], 0)
+    Writer(run, _style(run, arguments), out).write(arguments[0], 0)
     run.charge_text(sum([len(piece) for piece in out]))
     return string(b"".join(out))
 
 
-def _style(arguments: list[Value]) -> Style:
+def _style(run: Run, arguments: list[Value]) -> Style:
     indent = named(arguments, "indent", 2)
     width = indent.value if isinstance(indent, Integer) and indent.value >= 0 else None
     separators = named(arguments, "separators", 3)
-    given = [item.text() for item in separators.items] if isinstance(separators, Array) else []
+    given = [text_of(run, item) for item in separators.items] if isinstance(separators, Array) else []
     return Style(
         ensure_ascii=named(arguments, "ensure_ascii", 1).truth(),
         indent=width,
@@ -70,6 +70,7 @@ class Writer:
         """Write a value that stands `depth` levels deep."""
         self.run.charge(1)
         if isinstance(value, String):
+            self.run.charge_bytewise(value.size)
             self.out.append(self.text(value.text()))
         elif isinstance(value, Boolean):
             self.out.append(b"true" if value.value else b"false")
@@ -83,7 +84,7 @@ class Writer:
         elif isinstance(value, Object):
             check_nesting(depth)
             entries = [
-                (self.text(from_key(key).text()) + self.style.key_separator, item)
+                (self.text(text_of(self.run, from_key(key))) + self.style.key_separator, item)
                 for key, item in value.entries.items()
             ]
             self.container(b"{", b"}", entries, depth)

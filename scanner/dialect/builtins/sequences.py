@@ -23,6 +23,7 @@ from scanner.dialect.values import (
     Value,
     string,
 )
+from scanner.dialect.walks import text_of
 
 
 def items_of(run: Run, arguments: list[Value]) -> list[Value]:
@@ -97,12 +98,12 @@ def sort(run: Run, arguments: list[Value]) -> Value:
     """`sort([reverse[, case_sensitive[, attribute]]])`: always case-sensitive."""
     backwards = named(arguments, "reverse", 1).truth()
     attribute = named(arguments, "attribute", 3)
-    ordered = in_order(items_of(run, arguments), lambda item: _sort_key(item, attribute), reverse=backwards)
+    ordered = in_order(items_of(run, arguments), lambda item: _sort_key(run, item, attribute), reverse=backwards)
     return like(arguments[0], ordered)
 
 
-def _sort_key(item: Value, attribute: Value) -> Value:
-    return item if isinstance(attribute, Undefined) else attribute_of(item, attribute)
+def _sort_key(run: Run, item: Value, attribute: Value) -> Value:
+    return item if isinstance(attribute, Undefined) else attribute_of(run, item, attribute)
 
 
 def extreme(*, largest: bool) -> Code:
@@ -114,7 +115,7 @@ def extreme(*, largest: bool) -> Code:
         best = items[0] if items else Undefined()
         # The first is compared with itself: for a boolean even that is an error.
         for item in items:
-            challenger, holder = _sort_key(item, attribute), _sort_key(best, attribute)
+            challenger, holder = _sort_key(run, item, attribute), _sort_key(run, best, attribute)
             if less(holder, challenger) if largest else less(challenger, holder):
                 best = item
         return best
@@ -126,10 +127,10 @@ def join(run: Run, arguments: list[Value]) -> Value:
     """`join([d[, attribute]])`: strings, integers and floats only; the result is template text."""
     delimiter = named(arguments, "d", 1)
     attribute = named(arguments, "attribute", 2)
-    between = b"" if isinstance(delimiter, Undefined) else delimiter.text()
+    between = b"" if isinstance(delimiter, Undefined) else text_of(run, delimiter)
     texts = []
     for item in items_of(run, arguments):
-        value = item if isinstance(attribute, Undefined) else attribute_of(item, attribute)
+        value = item if isinstance(attribute, Undefined) else attribute_of(run, item, attribute)
         if not isinstance(value, String | Integer | Float):
             raise RunFault("join() can only join arrays of strings or numerics")
         texts.append(value.text())
@@ -146,7 +147,7 @@ def map_attribute(run: Run, arguments: list[Value]) -> Value:
     fallback = named(arguments, "default", 999)
     found = []
     for item in items_of(run, arguments):
-        value = Undefined() if isinstance(attribute, Undefined) else attribute_of(item, attribute)
+        value = Undefined() if isinstance(attribute, Undefined) else attribute_of(run, item, attribute)
         found.append(fallback if isinstance(value, Undefined) else value)
     return Array(found)
 
@@ -166,13 +167,13 @@ def selector(function: str, *, keep: bool) -> Code:
 
 def _condition(run: Run, arguments: list[Value], attribute: String) -> Callable[[Value], bool]:
     if len(arguments) == 2:
-        return lambda item: attribute_of(item, attribute).truth()
+        return lambda item: attribute_of(run, item, attribute).truth()
     by_attribute = len(arguments) == 4
-    name = arguments[-2].text().decode("utf-8", "replace")
+    name = text_of(run, arguments[-2]).decode("utf-8", "replace")
     check = TESTS.get(name)
     if check is None:
         raise RunFault(f"selectattr: unknown test '{name}'")
-    return lambda item: check(run, [attribute_of(item, attribute) if by_attribute else item, arguments[-1]])
+    return lambda item: check(run, [attribute_of(run, item, attribute) if by_attribute else item, arguments[-1]])
 
 
 ARRAY_METHODS: dict[str, Code] = {

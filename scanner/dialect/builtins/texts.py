@@ -30,12 +30,15 @@ from scanner.dialect.values import (
     string,
     string_of,
 )
+from scanner.dialect.walks import text_of
 
 INT32 = range(-(2**31), 2**31)
 FLOAT_PREFIX = re.compile(
     rb"[ \t\n\v\f\r]*([+-]?(?:0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?"
     rb"|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf(?:inity)?|nan)))"
 )
+LONGEST_NUMBER = 512
+"""Digits looked at; a number that long is out of range whatever follows, unless it is all zeros."""
 DIGITS = b"0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -56,13 +59,20 @@ def by_piece(change: Callable[[Pieces], Pieces]) -> Code:
     return method
 
 
+def title(run: Run, arguments: list[Value]) -> Value:
+    """`title`"""
+    text = operand(run, arguments)
+    run.charge_bytewise(text.size)
+    return string_of(strings.title(text.parts))
+
+
 def stripper(*, left: bool, right: bool) -> Code:
     """`strip`, `lstrip`, `rstrip`: white space, or the bytes of `chars`."""
 
     def method(run: Run, arguments: list[Value]) -> Value:
         text = operand(run, arguments)
         given = named(arguments, "chars", 1)
-        characters = strings.WHITE_SPACE if isinstance(given, Undefined) else given.text()
+        characters = strings.WHITE_SPACE if isinstance(given, Undefined) else text_of(run, given)
         return string_of(strings.strip(text.parts, left=left, right=right, characters=characters))
 
     return method
@@ -92,7 +102,7 @@ def splitter(*, from_right: bool) -> Code:
 
     def method(run: Run, arguments: list[Value]) -> Value:
         text = operand(run, arguments)
-        separator = arguments[1].text() if len(arguments) > 1 else b" "
+        separator = text_of(run, arguments[1]) if len(arguments) > 1 else b" "
         limit = as_integer(arguments[2]) if len(arguments) > 2 else -1
         if not separator:
             raise RunFault("empty separator")
@@ -120,6 +130,7 @@ def replace(run: Run, arguments: list[Value]) -> Value:
 def format_text(run: Run, arguments: list[Value]) -> Value:
     """`format(…)`: each `{}` takes the next argument."""
     pieces = operand(run, arguments).text().split(b"{")
+    run.charge_items(len(pieces))
     out = [pieces[0]]
     for position, piece in enumerate(pieces[1:], start=1):
         if not piece.startswith(b"}"):
@@ -127,7 +138,7 @@ def format_text(run: Run, arguments: list[Value]) -> Value:
         if position >= len(arguments):
             message = f"Function 'format' expected at least {position + 1} arguments, got {len(arguments)}"
             raise RunFault(message)
-        out += [arguments[position].text(), piece[1:]]
+        out += [text_of(run, arguments[position]), piece[1:]]
     run.charge_text(sum([len(piece) for piece in out]))
     return string(b"".join(out))
 
@@ -156,7 +167,7 @@ def _integer_prefix(text: bytes, base: int) -> int | None:
         base = 8 if rest.startswith(b"0") else 10
     allowed = DIGITS[:base]
     end = 0
-    while end < len(rest) and rest[end] in allowed:
+    while end < min(len(rest), LONGEST_NUMBER) and rest[end] in allowed:
         end += 1
     if end == 0:
         return None
@@ -193,6 +204,7 @@ def indent(run: Run, arguments: list[Value]) -> Value:
     first, blank = named(arguments, "first", 2).truth(), named(arguments, "blank", 3).truth()
     pad = _padding(run, width)
     lines = text.text().split(b"\n") if text.size else []
+    run.charge_items(len(lines))
     run.charge_text(text.size + len(lines) * len(pad))
     out = bytearray()
     for line in lines:
@@ -216,8 +228,8 @@ def _padding(run: Run, width: Value) -> bytes:
 
 def copy(run: Run, arguments: list[Value]) -> Value:
     """`string`, `safe`: a new value with the same text."""
-    text = arguments[0]
-    return string_of(text.pieces())
+    text = operand(run, arguments)
+    return String(text.parts, text.size)
 
 
 STRING_METHODS: dict[str, Code] = {
@@ -241,7 +253,7 @@ STRING_METHODS: dict[str, Code] = {
     "startswith": startswith,
     "string": copy,
     "strip": stripper(left=True, right=True),
-    "title": by_piece(strings.title),
+    "title": title,
     "tojson": tojson,
     "upper": by_piece(strings.upper),
 }

@@ -1,0 +1,5 @@
+"""`python -m scanner`"""
+
+from scanner.cli import main
+
+main()

@@ -1,0 +1,111 @@
+"""The answers of the command line, as text: from results and stored data to what a person reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from scanner.chat.selection import select
+from scanner.console import clip, pad, severity, table, visible
+from scanner.judge.verdicts import explain
+from scanner.results import CAPABILITIES, ChatTemplate, FileResult, Outcome, ProbeRun, TemplateResult
+
+OUTLIERS_SHOWN = 10
+"""Outliers that a summary lists before it points to the query."""
+
+SHOWN_HASH = 12
+"""Digits of a SHA-256 that a person sees; enough to name a template."""
+
+
+def words(capability: str) -> str:
+    """A capability's short name as words."""
+    return capability.replace("_", " ")
+
+
+def template_answer(template: ChatTemplate, source: str, result: TemplateResult) -> Iterator[str]:
+    """What `probe` and `show` say of one template, line by line."""
+    name = visible(Path(source).name if source != "-" else "standard input")
+    variant = "" if template.variant == "default" else f" ({visible(template.variant)})"
+    facts = [
+        click.style(name + variant, bold=True),
+        f"{len(template.source):,} bytes",
+        f"sha256 {result.sha256[:SHOWN_HASH]}",
+        f"profile {result.profile}",
+        f"handler {result.handler}",
+    ]
+    yield " · ".join(facts)
+    if result.capabilities is None:
+        yield outcome_line(result)
+    else:
+        claims = explain(result.capabilities, result.probes)
+        yield table(
+            ["capability", "claimed", "why"],
+            [[claim.capability, "yes" if claim.claimed else "no", claim.why] for claim in claims],
+        )
+    for finding in result.findings:
+        place = f"  line {finding.line}" if finding.line is not None else ""
+        yield f"{severity(finding.severity)} {finding.rule}{place}"
+        yield f"         {visible(finding.text)}"
+
+
+def outcome_line(result: TemplateResult) -> str:
+    """One line for a template that has no flags."""
+    if result.outcome is Outcome.NOT_PARSEABLE and result.parse_error is not None:
+        error = result.parse_error
+        return f"llama.cpp cannot parse it: {visible(error.message)} (line {error.line}, column {error.column})"
+    return f"{result.outcome}: {visible(result.reason or '')}"
+
+
+def selection_line(result: FileResult) -> str | None:
+    """Which of a file's templates a server uses; None where there is only the one."""
+    metadata = result.metadata
+    chosen = select(result.templates, tokenizer_pre=metadata.tokenizer_pre, block_count=metadata.block_count)
+    parts = []
+    if chosen.fallback:
+        parts.append(chosen.fallback)
+    if chosen.tool_use is not None:
+        parts.append("llama-server reports the flags of tool_use, and uses it for requests with tools")
+    if chosen.ignored:
+        parts.append(f"llama.cpp ignores {', '.join(map(visible, chosen.ignored))}")
+    return "; ".join(parts) or None
+
+
+def trace_answer(run: ProbeRun) -> Iterator[str]:
+    """One probe as it ran: what was sent, the render with the request's own text highlighted, the reads in order."""
+    yield click.style(f"probe {run.name}", bold=True)
+    yield "sent"
+    for name, value in run.variables.items():
+        yield clip(f"  {name} = {json.dumps(value, ensure_ascii=False)}", 2000)
+    if run.error is not None:
+        place = f" at {run.error.line}:{run.error.column}" if run.error.line is not None else ""
+        yield f"failed{place}: {visible(run.error.message)}" + (f" ({run.error.node})" if run.error.node else "")
+    else:
+        yield "rendered (text of the request is marked)"
+        for line in "".join([_part(part.text, part.is_input) for part in run.parts]).split("\n"):
+            yield f"  {line}"
+    yield "read"
+    for read in sorted(run.reads, key=lambda read: (read.line or 0, read.column or 0, read.path)):
+        yield f"  {pad(f'{read.line}:{read.column}', 9)} {read.path}  {' '.join(['used', *read.ops])}"
+
+
+def _part(text: str, is_input: bool) -> str:
+    shown = "\n".join([visible(line) for line in text.split("\n")])
+    return click.style(shown, reverse=True) if is_input else shown
+
+
+def count_of(count: int, total: int) -> str:
+    """A number with its base."""
+    return f"{count:,} of {total:,}"
+
+
+def flags_table(rows: Sequence[tuple[str, int, int, int, int]]) -> str:
+    """How many templates and files claim each flag: (capability, templates, of, files, of)."""
+    by_name = {row[0]: row for row in rows}
+    lines = []
+    for name in CAPABILITIES:
+        _, templates, templates_of, files, files_of = by_name[name]
+        lines.append([words(name), count_of(templates, templates_of), count_of(files, files_of)])
+    return table(["claimed by", "templates", "files"], lines)

@@ -1,0 +1,136 @@
+"""What a person sees in the terminal: aligned tables, numbers with their base, colour only where it is shown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+WIDTH = 100
+"""Columns that a table may take."""
+
+SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "note": None}
+
+
+def visible(text: str) -> str:
+    """Text with control and bidirectional characters escaped, so that a file's content cannot drive the terminal."""
+    return "".join(
+        [character if character.isprintable() else character.encode("unicode_escape").decode() for character in text]
+    )
+
+
+def width_of(text: str) -> int:
+    """Columns that a text takes: wide characters two, combining ones none."""
+    return sum(
+        [
+            0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+            for character in text
+        ]
+    )
+
+
+def clip(text: str, width: int) -> str:
+    """The text in at most `width` columns, with `…` where something was cut."""
+    if width_of(text) <= width:
+        return text
+    kept = ""
+    for character in text:
+        if width_of(kept + character) > width - 1:
+            break
+        kept += character
+    return kept + "…"
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """The text filled with blanks to `width` columns."""
+    blanks = " " * max(0, width - width_of(text))
+    return blanks + text if right else text + blanks
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, width: int = WIDTH) -> str:
+    """An aligned table; numbers stand to the right, and the widest column gives way where it does not fit."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    numeric = [
+        bool(cells) and all(row[column].replace(",", "").lstrip("-").isdigit() or not row[column] for row in cells)
+        for column in range(len(headers))
+    ]
+    widths = [max([width_of(header), *[width_of(row[at]) for row in cells]]) for at, header in enumerate(headers)]
+    while sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > 8:
+        widths[widths.index(max(widths))] -= 1
+    lines = [
+        _line([click.style(pad(h, w, right=n), bold=True) for h, w, n in zip(headers, widths, numeric, strict=True)])
+    ]
+    for row in cells:
+        shown = [pad(clip(cell, w), w, right=n) for cell, w, n in zip(row, widths, numeric, strict=True)]
+        lines.append(_line(shown))
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return visible(str(value))
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "  ".join(cells).rstrip()
+
+
+def rows_as(form: str, headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Rows as `table`, `json` (a list of objects) or `csv`."""
+    if form == "table":
+        return table(headers, rows)
+    if form == "csv":
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(headers)
+        writer.writerows(rows)
+        return out.getvalue().rstrip("\n")
+    listed = [dict(zip(headers, row, strict=True)) for row in rows]
+    return json.dumps(listed, ensure_ascii=False, indent=2, default=_plain)
+
+
+def _plain(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def severity(word: str) -> str:
+    """A severity in its colour, padded to one width."""
+    return click.style(f"{word:8}", fg=SEVERITY_COLOURS.get(word), bold=word == "error")
+
+
+class Bar:
+    """Progress on standard error: a bar for each stage, nothing where nobody watches."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.hidden = quiet or not sys.stderr.isatty()
+        self.bar: tqdm[Any] | None = None
+
+    def stage(self, name: str, total: int | None = None) -> None:
+        """A new stage."""
+        self.close()
+        self.bar = tqdm(desc=name, total=total, unit="", file=sys.stderr, disable=self.hidden, leave=False)
+
+    def step(self) -> None:
+        """One thing done."""
+        if self.bar is not None:
+            self.bar.update()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self.bar is not None:
+            self.bar.close()
+            self.bar = None

@@ -1,0 +1,74 @@
+"""Results as JSON-compatible data, in the shape that other tools rely on (`design.md`, "Command line")."""
+
+from __future__ import annotations
+
+from scanner.results import ChatTemplate, Finding, ParseError, ProbeRun, RunError, TemplateResult
+
+
+def template_document(template: ChatTemplate, source: str, result: TemplateResult) -> dict[str, object]:
+    """What `capscan probe` prints of one template; `source` is the path it came from."""
+    return {
+        "template": {
+            "sha256": result.sha256,
+            "bytes": len(template.source),
+            "variant": template.variant,
+            "source": source,
+        },
+        "profile": result.profile,
+        "outcome": str(result.outcome),
+        "reason": result.reason,
+        "handler": result.handler,
+        "patches": list(result.patches),
+        "parse_error": _parse_error(result.parse_error),
+        "capabilities": None if result.capabilities is None else result.capabilities.as_llama_cpp(),
+        "probes": [_probe(run) for run in result.probes],
+        "findings": [_finding(finding) for finding in result.findings],
+    }
+
+
+def _parse_error(error: ParseError | None) -> dict[str, object] | None:
+    if error is None:
+        return None
+    return {"kind": error.kind, "message": error.message, "line": error.line, "column": error.column}
+
+
+def _probe(run: ProbeRun) -> dict[str, object]:
+    return {
+        "name": run.name,
+        "ok": run.ok,
+        "output": run.output,
+        "error": _run_error(run.error),
+        "reads": [
+            {
+                "path": read.path,
+                "used": read.used,
+                "ops": list(read.ops),
+                "line": read.line,
+                "column": read.column,
+            }
+            for read in run.reads
+        ],
+    }
+
+
+def _run_error(error: RunError | None) -> dict[str, object] | None:
+    if error is None:
+        return None
+    return {
+        "kind": error.kind,
+        "message": error.message,
+        "node": error.node,
+        "line": error.line,
+        "column": error.column,
+        "offset": error.offset,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "rule": finding.rule,
+        "severity": str(finding.severity),
+        "message": finding.text,
+        "evidence": finding.evidence,
+        "line": finding.line,
+    }
