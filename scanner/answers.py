@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -109,3 +111,60 @@ def flags_table(rows: Sequence[tuple[str, int, int, int, int]]) -> str:
         _, templates, templates_of, files, files_of = by_name[name]
         lines.append([words(name), count_of(templates, templates_of), count_of(files, files_of)])
     return table(["claimed by", "templates", "files"], lines)
+
+
+FLAGS = "flags"
+MARKS = {True: "●", False: "○", None: "·"}
+
+
+def query_answer(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+    """The rows of a query as a person reads them: the nine flags as marks, hashes short, paths below their common
+    folder."""
+    columns, shown = _with_flag_marks(columns, rows)
+    notes = []
+    if FLAGS in columns:
+        notes.append("flags (● yes  ○ no  · no verdict):")
+        notes += [f"  {', '.join(CAPABILITIES[:5])},", f"  {', '.join(CAPABILITIES[5:])}"]
+    for place, column in enumerate(columns):
+        if column == "sha256":
+            shown = _changed(shown, place, lambda value: str(value)[:SHOWN_HASH])
+        if column == "path":
+            folder = _common_folder([str(row[place]) for row in shown])
+            if folder:
+                notes.append(f"paths below {visible(folder)}")
+                shown = _changed(shown, place, partial(_behind, len(folder)))
+    yield table(columns, shown)
+    yield from notes
+
+
+def _behind(start: int, value: object) -> str:
+    return str(value)[start:]
+
+
+def _changed(rows: Sequence[Sequence[object]], place: int, change: Callable[[object], str]) -> list[tuple[object, ...]]:
+    return [(*row[:place], None if row[place] is None else change(row[place]), *row[place + 1 :]) for row in rows]
+
+
+def _common_folder(paths: Sequence[str]) -> str:
+    """The folder, with its slash, that all absolute paths lie in; empty where that says nothing."""
+    absolute = [path for path in paths if path.startswith("/")]
+    if len(set(absolute)) < 2 or len(absolute) < len(paths):
+        return ""
+    folder = os.path.commonpath([Path(path).parent for path in absolute])
+    return "" if folder == "/" else folder + "/"
+
+
+def _with_flag_marks(
+    columns: Sequence[str], rows: Sequence[Sequence[object]]
+) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
+    names = [f"supports_{name}" for name in CAPABILITIES]
+    if not set(names) <= set(columns):
+        return columns, rows
+    places = [columns.index(name) for name in names]
+    others = [place for place in range(len(columns)) if place not in places]
+    marked = [(*[row[place] for place in others], "".join([_mark(row[place]) for place in places])) for row in rows]
+    return (*[columns[place] for place in others], FLAGS), marked
+
+
+def _mark(flag: object) -> str:
+    return MARKS[None if flag is None else bool(flag)]

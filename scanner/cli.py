@@ -312,8 +312,8 @@ def query(name: str | None, database: str, sql: str | None, listing: bool, secon
     from scanner.store.session import open_database
 
     if listing or (name is None and sql is None):
-        rows = [(query.name, query.description) for query in queries.NAMED.values()]
-        click.echo(rows_as(form, ["name", "what it answers"], rows))
+        named = [(query.name, query.description) for query in queries.NAMED.values()]
+        click.echo(rows_as(form, ["name", "what it answers"], named))
         return 0
     if name is not None and sql is not None:
         raise UsageError("give the name of a query or --sql, not both")
@@ -324,7 +324,11 @@ def query(name: str | None, database: str, sql: str | None, listing: bool, secon
         if sql is not None
         else queries.run_named(engine, name or "", seconds=seconds)
     )
-    click.echo(rows_as(form, answer.columns, list(answer.rows)))
+    rows = list(answer.rows)
+    if form == "table":
+        _print_lines(answers.query_answer(answer.columns, rows))
+    else:
+        click.echo(rows_as(form, answer.columns, rows))
     return 0
 
 

@@ -15,6 +15,8 @@ from tqdm import tqdm
 
 WIDTH = 100
 """Columns that a table may take."""
+NARROWEST = 8
+"""Columns that a cell keeps at least."""
 
 SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "note": None}
 
@@ -37,9 +39,12 @@ def width_of(text: str) -> int:
 
 
 def clip(text: str, width: int) -> str:
-    """The text in at most `width` columns, with `…` where something was cut."""
+    """The text in at most `width` columns, with `…` where something was cut: at the end, of a path at the start."""
     if width_of(text) <= width:
         return text
+    if text.startswith("/"):
+        # Of a path the end says most.
+        return "…" + clip(text[::-1], width)[-2::-1]
     kept = ""
     for character in text:
         if width_of(kept + character) > width - 1:
@@ -55,14 +60,17 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, width: int = WIDTH) -> str:
-    """An aligned table; numbers stand to the right, and the widest column gives way where it does not fit."""
+    """An aligned table; numbers stand to the right, and the widest column gives way where it does not fit. What has too
+    many columns for that is shown record by record."""
     cells = [[_cell(value) for value in row] for row in rows]
+    if len(headers) * (NARROWEST + 2) - 2 > width:
+        return _records(headers, cells, width)
     numeric = [
         bool(cells) and all(row[column].replace(",", "").lstrip("-").isdigit() or not row[column] for row in cells)
         for column in range(len(headers))
     ]
     widths = [max([width_of(header), *[width_of(row[at]) for row in cells]]) for at, header in enumerate(headers)]
-    while sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > 8:
+    while sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
     lines = [
         _line([click.style(pad(h, w, right=n), bold=True) for h, w, n in zip(headers, widths, numeric, strict=True)])
@@ -71,6 +79,15 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, width: in
         shown = [pad(clip(cell, w), w, right=n) for cell, w, n in zip(row, widths, numeric, strict=True)]
         lines.append(_line(shown))
     return "\n".join(lines)
+
+
+def _records(headers: Sequence[str], cells: Iterable[Sequence[str]], width: int) -> str:
+    label = max(map(width_of, headers))
+    blocks = [
+        "\n".join([_line([pad(h, label), clip(cell, width - label - 2)]) for h, cell in zip(headers, row, strict=True)])
+        for row in cells
+    ]
+    return "\n\n".join(blocks)
 
 
 def _cell(value: object) -> str:

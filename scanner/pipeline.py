@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
+from dataclasses import replace
 
 from scanner.chat.handlers import detect, is_outdated_gemma4
-from scanner.chat.patches import patch
+from scanner.chat.patches import Patched, patch
 from scanner.dialect import DEFAULT_LIMITS, Limits, SyntaxKind, Template, TemplateSyntaxError
 from scanner.extract import extract
 from scanner.judge import TemplateFacts, judge
 from scanner.probe.capabilities import probe
-from scanner.probe.profiles import CURRENT, PROFILES
+from scanner.probe.profiles import CURRENT, PROFILES, Profile
 from scanner.results import (
     Capabilities,
-    ChatTemplate,
     FileResult,
+    Finding,
     ModelFile,
     Outcome,
     ParseError,
@@ -39,47 +41,69 @@ def analyse_template(
     `now`: the clock of the renders, in seconds since the epoch. Raises `KeyError` for an unknown profile only.
     """
     started = time.perf_counter()
-    chosen = PROFILES[profile]
-    patched = patch(source)
-    outcome, reason = Outcome.ANALYSED, None
-    parse_error: ParseError | None = None
-    capabilities: Capabilities | None = None
-    probes: tuple[ProbeRun, ...] = ()
-    try:
-        template = Template(source, limits=limits)
-        capabilities, probes = probe(template, chosen, now=now)
-        if patched.names:
-            capabilities, probes = _as_patched(
-                (capabilities, probes), probe(Template(patched.source, limits=limits), chosen, now=now)
-            )
-    except TemplateSyntaxError as error:
-        parse_error = ParseError(str(error.kind), error.message, error.line, error.column, error.offset)
-        limited = error.kind is SyntaxKind.LIMIT
-        outcome = Outcome.LIMIT_EXCEEDED if limited else Outcome.NOT_PARSEABLE
-        reason = error.message
-    exceeded = next((run for run in probes if run.error is not None and run.error.kind == "limit"), None)
-    if exceeded is not None and exceeded.error is not None:
-        outcome, capabilities, reason = Outcome.LIMIT_EXCEEDED, None, exceeded.error.message
-    facts = TemplateFacts(source, outcome, parse_error, capabilities, probes, patched.names, is_outdated_gemma4(source))
-    return TemplateResult(
-        sha256=ChatTemplate("", source, "").sha256,
+    loaded = patch(source)
+    result = TemplateResult(
+        sha256=hashlib.sha256(source).hexdigest(),
         profile=profile,
-        outcome=outcome,
-        parse_error=parse_error,
-        capabilities=capabilities,
-        probes=probes,
-        findings=judge(facts),
+        outcome=Outcome.ANALYSED,
         handler=detect(source),
-        patches=patched.names,
-        reason=reason,
-        duration=time.perf_counter() - started,
+        patches=loaded.names,
+    )
+    try:
+        capabilities, probes = _probe(source, loaded, PROFILES[profile], now, limits)
+        result = _probed(result, capabilities, probes)
+    except TemplateSyntaxError as error:
+        result = _unparsed(result, error)
+    findings = _judge(result, source)
+    return replace(result, findings=findings, duration=time.perf_counter() - started)
+
+
+def not_examined(sha256: str, profile: str, reason: str) -> TemplateResult:
+    """The result of a template whose analysis gave none: it took too long, too much memory, or killed its worker."""
+    result = TemplateResult(sha256, profile, Outcome.LIMIT_EXCEEDED, reason=reason)
+    return replace(result, findings=_judge(result, b""))
+
+
+def _probe(
+    source: bytes, loaded: Patched, profile: Profile, now: float | None, limits: Limits
+) -> tuple[Capabilities, tuple[ProbeRun, ...]]:
+    """llama.cpp probes the patched text, so its flags count. The runs kept are those of the text as published, whose
+    places a person can look up, unless the patch changes a flag: then they would explain something else."""
+    as_loaded = probe(Template(loaded.source, limits=limits), profile, now=now)
+    if loaded.source == source:
+        return as_loaded
+    as_published = probe(Template(source, limits=limits), profile, now=now)
+    return as_published if as_published[0] == as_loaded[0] else as_loaded
+
+
+def _probed(result: TemplateResult, capabilities: Capabilities, probes: tuple[ProbeRun, ...]) -> TemplateResult:
+    """The flags, unless a run used up a budget of ours: then nothing is claimed of llama.cpp."""
+    exceeded = next((run.error for run in probes if run.error is not None and run.error.kind == "limit"), None)
+    if exceeded is None:
+        return replace(result, capabilities=capabilities, probes=probes)
+    return replace(result, outcome=Outcome.LIMIT_EXCEEDED, reason=exceeded.message, probes=probes)
+
+
+def _unparsed(result: TemplateResult, error: TemplateSyntaxError) -> TemplateResult:
+    limited = error.kind is SyntaxKind.LIMIT
+    return replace(
+        result,
+        outcome=Outcome.LIMIT_EXCEEDED if limited else Outcome.NOT_PARSEABLE,
+        reason=error.message,
+        parse_error=ParseError(str(error.kind), error.message, error.line, error.column, error.offset),
     )
 
 
-Probed = tuple[Capabilities, tuple[ProbeRun, ...]]
-
-
-def _as_patched(published: Probed, patched: Probed) -> Probed:
-    """llama.cpp probes the patched text, so its flags count. The runs kept are those of the text as published, whose
-    places a person can look up, unless the patch changes a flag: then they would explain something else."""
-    return published if published[0] == patched[0] else patched
+def _judge(result: TemplateResult, source: bytes) -> tuple[Finding, ...]:
+    return judge(
+        TemplateFacts(
+            source=source,
+            outcome=result.outcome,
+            parse_error=result.parse_error,
+            capabilities=result.capabilities,
+            probes=result.probes,
+            patches=result.patches,
+            outdated_gemma4=is_outdated_gemma4(source),
+            reason=result.reason,
+        )
+    )

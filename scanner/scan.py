@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from scanner import __version__
 from scanner.discover import discover
 from scanner.judge import FileFacts, VariantFacts, judge_file
-from scanner.pipeline import ANALYSIS_VERSION, analyse_file, analyse_template
+from scanner.pipeline import ANALYSIS_VERSION, analyse_file, analyse_template, not_examined
 from scanner.pool import DEFAULT_LIMITS, Lost, TaskLimits, WorkerPool
 from scanner.results import FileResult, ModelFile, Outcome, PassedOver, TemplateResult
 from scanner.store import queries
@@ -151,6 +151,5 @@ def _file_result(file: ModelFile, result: FileResult | Lost) -> FileResult:
 
 def _template_result(sha256: str, profile: str, result: TemplateResult | Lost) -> TemplateResult:
     if isinstance(result, Lost):
-        reason = f"not examined: the analysis {result.reason}"
-        return TemplateResult(sha256, profile, Outcome.LIMIT_EXCEEDED, reason=reason)
+        return not_examined(sha256, profile, f"the analysis {result.reason}")
     return result

@@ -75,7 +75,7 @@ def summary_lines(summary: Summary, seconds: float, database_hint: str) -> Itera
         [
             f"Scanned {scan.files_seen:,} model files",
             *([f"{scan.files_unchanged:,} unchanged"] if scan.files_unchanged else []),
-            f"{variants:,} template variants",
+            f"{variants:,} variants",
             f"{found.templates:,} distinct templates",
             f"{found.new_templates:,} new",
             f"{seconds:.1f} s",

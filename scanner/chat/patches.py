@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NEVER = b"{%- if false %}"
+CUT_AT_NUL = "cut-at-nul"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,12 @@ class Patched:
 
 
 def patch(source: bytes) -> Patched:
-    """The source of a default template with llama.cpp's patches applied."""
+    """The source of a default template with llama.cpp's patches applied. Before them, what follows a NUL is lost, as
+    the text passes through a C string when a model is loaded."""
     names = []
+    if b"\0" in source:
+        source = source.partition(b"\0")[0]
+        names.append(CUT_AT_NUL)
     for rule in PATCHES:
         if all(sign in source for sign in rule.signs) and rule.line in source:
             source = source.replace(rule.line, NEVER)

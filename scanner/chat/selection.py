@@ -18,6 +18,9 @@ CHATML = b"""{%- for message in messages -%}
 {%- endif -%}"""
 """What llama.cpp falls back to, in words of our own: its prompts and its capabilities are the same."""
 
+NO_TEMPLATE = {b"": "the default template is empty", b"chatml": "the template's text is just `chatml`"}
+"""Texts of a default template that count as none."""
+
 TEKKEN_PRE, TEKKEN_BLOCKS, TEKKEN_TEXT = "tekken", 40, b"mistral-v7-tekken"
 """One family without a template gets the *name* of a built-in format as its template's text."""
 
@@ -50,9 +53,9 @@ def select(
     tool_use = named.get(TOOL_USE)
     ignored = tuple(sorted(set(named) - {DEFAULT, TOOL_USE}))
     default = named.get(DEFAULT)
-    if default is not None and default.source != b"chatml":
+    if default is not None and default.source not in NO_TEMPLATE:
         return Selection(default, tool_use, ignored, None)
-    why = "the template's text is just `chatml`" if default is not None else "no default template"
+    why = "no default template" if default is None else NO_TEMPLATE[default.source]
     if tool_use is not None:
         return Selection(tool_use, tool_use, ignored, f"{why}: the tool_use template serves every request")
     if default is None and tokenizer_pre == TEKKEN_PRE and block_count == TEKKEN_BLOCKS:

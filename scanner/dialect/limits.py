@@ -22,7 +22,7 @@ class Limits:
     - `call_depth`: how deep macros may call each other, and values nest when they are walked.
     """
 
-    steps: int = 5_000_000
+    steps: int = 2_000_000
     output_bytes: int = 16 * 1024 * 1024
     sequence_items: int = 1_000_000
     parse_depth: int = 400

@@ -20,6 +20,7 @@ class TemplateFacts:
     probes: Sequence[ProbeRun]
     patches: Sequence[str]
     outdated_gemma4: bool
+    reason: str | None = None
 
     def probe(self, name: str) -> ProbeRun | None:
         """The run of a probe; None where it did not run."""
@@ -90,14 +91,13 @@ def not_parseable(facts: TemplateFacts) -> Iterator[Match]:
 
 
 def limit_exceeded(facts: TemplateFacts) -> Iterator[Match]:
-    if facts.outcome is not Outcome.LIMIT_EXCEEDED:
+    if facts.outcome is not Outcome.LIMIT_EXCEEDED or any(_stops_engine(run) for run in facts.probes):
         return
     if facts.parse_error is not None:
         yield Match(f"not examined: {facts.parse_error.message}", "parser", facts.parse_error.line)
-    for run in facts.probes:
-        if run.error is not None and run.error.kind == "limit" and not _stops_engine(run):
-            yield Match(f"not examined: {run.error.message}", f"probe {run.name}", run.error.line)
-            return
+        return
+    limited = next((run for run in facts.probes if run.error is not None and run.error.kind == "limit"), None)
+    yield Match(f"not examined: {facts.reason}", f"probe {limited.name}" if limited is not None else "analysis")
 
 
 def crashes_engine(facts: TemplateFacts) -> Iterator[Match]:

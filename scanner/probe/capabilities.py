@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 
-from scanner.dialect import Limits, RenderResult, Template, from_python
+from scanner.dialect import ErrorKind, Limits, RenderResult, Template, from_python
 from scanner.probe.conversations import (
     OBJECT_ARGUMENTS,
     REASONING_MARKER,
@@ -35,11 +36,15 @@ def probe(
 ) -> tuple[Capabilities, tuple[ProbeRun, ...]]:
     """Run a profile's probes on a template: the flags as llama.cpp would set them, and every run.
 
-    `now` is the clock of the runs, in seconds since the epoch. Where a run exceeds a budget, the flags say what
-    llama.cpp's rules make of a failed probe; the caller looks at the runs' errors for that.
+    `now` is the clock of the runs, in seconds since the epoch. A run that exceeds a budget (`limit` in its error) is
+    the last; the flags then mean nothing.
     """
     prober = Prober(template, profile, now=now, limits=limits)
     return prober.judge_all(), tuple(prober.runs)
+
+
+class BudgetExceeded(Exception):  # noqa: N818 - not an error: it ends the probing
+    """A probe used up a budget, so no verdict can come out; the next ones would do the same."""
 
 
 class Prober:
@@ -64,7 +69,13 @@ class Prober:
         }
 
     def judge_all(self) -> Capabilities:
-        """Run every probe that applies, and judge each at once."""
+        """Run every probe that applies, and judge each at once; none after one that used up a budget."""
+        with suppress(BudgetExceeded):
+            self.run_all()
+        return Capabilities(**self.flags)
+
+    def run_all(self) -> None:
+        """The probes in llama.cpp's order."""
         self.typed_content()
         self.system_role()
         self.tool_object_arguments()
@@ -74,7 +85,6 @@ class Prober:
         self.preserve_reasoning()
         if self.profile.effort:
             self.reasoning_effort()
-        return Capabilities(**self.flags)
 
     # -- the probes, numbered as in caps.md --------------------------------------------------------------------------
 
@@ -165,6 +175,8 @@ class Prober:
         duration = time.perf_counter() - started
         run = to_probe_run(conversation.name, data, result, duration)
         self.runs.append(run)
+        if run.error is not None and run.error.kind == ErrorKind.LIMIT:
+            raise BudgetExceeded
         return run
 
     @staticmethod

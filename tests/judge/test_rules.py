@@ -1,0 +1,97 @@
+"""Every rule has a case where it holds and one where it does not, and says what it means and what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from scanner.judge import ALL_RULES, FILE_RULES, RULES, FileFacts, VariantFacts, judge_file
+from scanner.judge.verdicts import explain
+from scanner.pipeline import analyse_template, not_examined
+from scanner.results import CAPABILITIES, ChatTemplate, Outcome, Severity
+
+PLAIN = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+TAKES_CALLS = PLAIN + "{% for m in messages if m.tool_calls %}{{ m.tool_calls|tojson }}{% endfor %}"
+
+POSITIVE = {
+    "not-parseable": "{% raw %}x{% endraw %}",
+    "limit-exceeded": "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}",
+    "crashes-llama.cpp": PLAIN + "{{ 1 is divisibleby(0) }}",
+    "plain-chat-raises": PLAIN + "{{ raise_exception('never') }}",
+    "no-content-form": PLAIN + "{{ raise_exception('never') }}",
+    "calls-without-tools": TAKES_CALLS,
+    "system-raises": "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" + PLAIN,
+    "probe-threw": PLAIN
+    + "{% for m in messages if m.tool_calls and tools %}{{ raise_exception('no calls') }}{% endfor %}",
+    "outdated-gemma4": PLAIN + "{{ '<|tool_call>call:' }}",
+    "patched-by-llama.cpp": PLAIN + "\0 the rest",
+    "uses-python-internals": PLAIN + "{{ messages.__class__ }}",
+}
+
+
+def found(source: str) -> dict[str, Severity]:
+    return {finding.rule: finding.severity for finding in analyse_template(source.encode()).findings}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule.slug for rule in RULES])
+def test_a_rule_about_templates_holds_where_it_should(rule: object) -> None:
+    (known,) = [known for known in RULES if known is rule]
+    assert found(POSITIVE[known.slug])[known.slug] is known.severity
+
+
+def test_no_rule_holds_of_a_plain_template() -> None:
+    assert found(PLAIN) == {}
+
+
+def test_every_rule_is_documented_and_has_a_name_of_its_own() -> None:
+    assert len({rule.slug for rule in ALL_RULES}) == len(ALL_RULES)
+    assert all(rule.meaning.endswith(".") and rule.remedy.endswith(".") for rule in ALL_RULES)
+
+
+def file_rules(outcome: Outcome, **sources: str) -> set[str]:
+    variants = [
+        VariantFacts(ChatTemplate(name, source.encode(), ""), analyse_template(source.encode()).capabilities)
+        for name, source in sources.items()
+    ]
+    return {finding.rule for finding in judge_file(FileFacts(outcome, variants))}
+
+
+def test_rules_about_files() -> None:
+    assert file_rules(Outcome.NO_TEMPLATE) == {"no-template"}
+    assert file_rules(Outcome.ANALYSED, default=PLAIN, tool_use=TAKES_CALLS) == {"variants-disagree"}
+    assert file_rules(Outcome.ANALYSED, default=PLAIN, tool_use=PLAIN) == set()
+    assert file_rules(Outcome.ANALYSED, default=PLAIN) == set()
+    assert {rule.slug for rule in FILE_RULES} == {"no-template", "variants-disagree"}
+
+
+def test_a_finding_names_the_line_and_the_message() -> None:
+    result = analyse_template(b"a\n{{ messages[0].content }}{{ raise_exception('nope') }}")
+    (finding,) = [finding for finding in result.findings if finding.rule == "plain-chat-raises"]
+    assert (finding.line, finding.evidence) == (2, "probe typed_content")
+    assert "nope" in finding.text
+
+
+def test_a_lost_analysis_is_a_finding_too() -> None:
+    (finding,) = not_examined("0" * 64, "b11549", "the analysis took longer than 30 s").findings
+    assert (finding.rule, finding.severity) == ("limit-exceeded", Severity.ERROR)
+
+
+def why(source: str) -> dict[str, str]:
+    result = analyse_template(source.encode())
+    assert result.capabilities is not None
+    claims = explain(result.capabilities, result.probes)
+    assert [claim.capability for claim in claims] == list(CAPABILITIES)
+    return {claim.capability: claim.why for claim in claims}
+
+
+def test_each_flag_is_explained_by_what_was_read_and_where() -> None:
+    reasons = why("{% for m in messages %}{{ m.content }}{% endfor %}\n{{ reasoning_effort }}")
+    assert reasons["system_role"] == "system content read at 1:29"
+    assert reasons["reasoning_effort"] == "effort read at 2:4"
+    assert reasons["tools"] == "the tool's name never read"
+    assert reasons["typed_content"] == "content never walked as a list of parts"
+    assert reasons["preserve_reasoning"] == "the earlier reasoning is not in the output"
+
+
+def test_a_flag_off_for_a_failed_probe_says_so() -> None:
+    reasons = why(POSITIVE["system-raises"] + "{% if tools %}{{ raise_exception('no tools') }}{% endif %}")
+    assert reasons["tools"] == "the probe failed: Jinja Exception: no tools (line 2)"

@@ -1,0 +1,52 @@
+"""Text that hides or lies is shown for what it is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reports.text import plain, rendered, visible
+from scanner.results import Part
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a<b>&\"'", "a&lt;b&gt;&amp;&#34;&#39;"),
+        ("\u202e", '<span class="ctl" title="right-to-left override">U+202E</span>'),
+        ("\0", '<span class="ctl" title="control character">U+0000</span>'),
+        ("\udcff", '<span class="ctl">byte FF</span>'),
+        ("\ud800", '<span class="ctl" title="control character">U+D800</span>'),
+        ("a\n\tb", "a\n\tb"),
+        ("漢字é\u3000", "漢字é\u3000"),
+    ],
+)
+def test_visible(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_plain_is_one_line_without_markup() -> None:
+    assert plain("a\nb\u202e\udcff<") == "a⟨U+000A⟩b⟨U+202E⟩⟨byte FF⟩<"
+
+
+def test_rendered_marks_input_line_ends_and_trailing_blanks() -> None:
+    assert rendered([Part("a ", False), Part(" \nb", True)]) == (
+        'a<span class="ws" title="1 blank at the end of the line"> </span>'
+        '<mark title="from the request"><span class="ws" title="1 blank at the end of the line"> </span></mark>'
+        '<mark title="from the request"><i class="nl"></i>\nb</mark>'
+    )
+
+
+@given(st.lists(st.tuples(st.text(alphabet=" \tab\n\r\u202e<", max_size=8), st.booleans()), max_size=5))
+def test_rendered_loses_nothing(drawn: list[tuple[str, bool]]) -> None:
+    html = rendered([Part(text, is_input) for text, is_input in drawn])
+    expected = "".join(text for text, _ in drawn).replace("\r", "U+000D").replace("\u202e", "U+202E")
+    assert html.striptags().replace(" ", "") == " ".join(expected.split()).replace(" ", "")
+    assert "\u202e" not in html
+
+
+@given(st.text())
+def test_shown_text_can_always_be_written(text: str) -> None:
+    assert bool(visible(text).encode("utf-8")) == bool(text)
+    assert bool(plain(text).encode("utf-8")) == bool(text)
