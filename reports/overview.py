@@ -1,0 +1,149 @@
+"""Everything a report reads of the database but the templates themselves, fetched once."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+
+from reports.claims import Claim, claims
+from scanner.results import Finding, Severity
+from scanner.store import queries
+from scanner.store.queries import (
+    Change,
+    ClaimCount,
+    Combination,
+    LatestFile,
+    Outlier,
+    ScanSummary,
+    TemplateDetail,
+    TemplateSummary,
+)
+
+SHORT = 16
+"""How many digits of a SHA-256 name a template's page."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFinding:
+    """A finding of a model file as a whole."""
+
+    path: str
+    severity: Severity
+    rule: str
+    text: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The database as a report sees it. `root` is the folder that all files lie in, with a slash at its end."""
+
+    scan: ScanSummary
+    root: str
+    files: tuple[LatestFile, ...]
+    templates: tuple[TemplateSummary, ...]
+    claim_counts: tuple[ClaimCount, ...]
+    combinations: tuple[Combination, ...]
+    outliers: tuple[Outlier, ...]
+    changes: tuple[Change, ...]
+    file_findings: tuple[FileFinding, ...]
+    held: Mapping[str, frozenset[tuple[str, str]]]
+    """For each template's SHA-256 the paths and variants that hold it now."""
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The engine profiles of the analyses, sorted."""
+        return tuple(sorted({template.profile for template in self.templates} | {self.scan.scan.profile}))
+
+    def variant(self, sha256: str, path: str) -> str:
+        """Under which name the file holds the template; the first one, where there are several."""
+        names = sorted(variant for holder, variant in self.held.get(sha256, ()) if holder == path)
+        return names[0] if names else ""
+
+    def shown(self, path: str) -> str:
+        """A path as the pages show it: without the folder that all of them share."""
+        return path.removeprefix(self.root)
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateNotes:
+    """What the pages about all templates tell of one under one profile: its findings and why its flags are so."""
+
+    findings: tuple[Finding, ...]
+    claims: tuple[Claim, ...]
+
+
+AllNotes = Mapping[tuple[str, str], TemplateNotes]
+"""By SHA-256 and profile."""
+
+
+def read_overview(engine: Engine) -> Overview:
+    """Reads the database. Raises UsageError when there is no scan yet, DatabaseError when the database fails."""
+    files = tuple(queries.files(engine))
+    return Overview(
+        scan=queries.scan_summary(engine),
+        root=_common_folder(file.path for file in files),
+        files=files,
+        templates=queries.templates(engine),
+        claim_counts=queries.claim_counts(engine),
+        combinations=queries.combinations(engine),
+        outliers=queries.outlier_list(engine),
+        changes=_changes(engine),
+        file_findings=_file_findings(engine),
+        held=_held(files),
+    )
+
+
+def notes_of(detail: TemplateDetail) -> dict[tuple[str, str], TemplateNotes]:
+    """The notes of one template under each profile."""
+    return {
+        (detail.sha256, analysis.result.profile): TemplateNotes(
+            findings=analysis.result.findings,
+            claims=claims(analysis.result.capabilities, analysis.result.probes),
+        )
+        for analysis in detail.analyses
+    }
+
+
+def page_id(sha256: str) -> str:
+    """The name of a template's page."""
+    return sha256[:SHORT]
+
+
+def _common_folder(paths: Iterable[str]) -> str:
+    folders = {os.path.dirname(path) for path in paths}  # noqa: PTH120 - the text of the path, which may be anything
+    try:
+        folder = os.path.commonpath(folders)
+    except ValueError:
+        # No files at all, or paths that have nothing in common.
+        return ""
+    return "" if folder in ("", "/") else f"{folder}/"
+
+
+def _held(files: Iterable[LatestFile]) -> dict[str, frozenset[tuple[str, str]]]:
+    held: dict[str, set[tuple[str, str]]] = {}
+    for file in files:
+        if file.sha256 is not None:
+            held.setdefault(file.sha256, set()).add((file.path, file.variant))
+    return {sha256: frozenset(holders) for sha256, holders in held.items()}
+
+
+def _changes(engine: Engine) -> tuple[Change, ...]:
+    """None before there are two finished scans: the view would be asked for nothing, and takes seconds to say so."""
+    finished = [scan for scan in queries.scans(engine) if scan.status == "finished"]
+    return queries.change_list(engine) if len(finished) > 1 else ()
+
+
+def _file_findings(engine: Engine) -> tuple[FileFinding, ...]:
+    """Those findings of the query that belong to no template; the others are read with their templates."""
+    columns, rows = queries.run_named(engine, "findings")
+    found = []
+    for row in rows:
+        named = dict(zip(columns, row, strict=True))
+        if named["sha256"] is None:
+            path, text, evidence = str(named["path"]), str(named["text"]), str(named["evidence"])
+            found.append(FileFinding(path, Severity(str(named["severity"])), str(named["rule"]), text, evidence))
+    return tuple(found)
