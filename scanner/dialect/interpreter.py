@@ -492,7 +492,9 @@ def name(node: nodes.NameNode) -> Evaluate:
         value = scope.get(wanted)
         if value is None or value.__class__ is Undefined:
             return Undefined(wanted) if fallback is None else fallback
-        run.trace.use(value, offset)
+        trace = run.trace
+        if id(value) in trace.given:
+            trace.use(value, offset)
         return value
 
     return evaluate
@@ -572,13 +574,16 @@ def static_member(node: nodes.Member) -> Evaluate:
         try:
             owner = left(scope, run)
             trace = run.trace
-            trace.add(owner, wanted, place)
+            followed = id(owner) in trace.given
+            if followed:
+                trace.add(owner, wanted, place)
             method = find_method(owner, wanted)
             if method is not None:
                 return Builtin(wanted, method, owner)
             if owner.__class__ is Undefined:
                 return Undefined(NOT_FOUND)
-            trace.add(owner, "object_access", place)
+            if followed:
+                trace.add(owner, "object_access", place)
             if isinstance(owner, Object):
                 found = owner.entries.get(key)
                 if found is not None:
@@ -825,6 +830,7 @@ def binary(node: nodes.Binary) -> Evaluate:
         return short_circuit(node)
     left, right = compile_operand(node.left), compile_operand(node.right)
     operator, offset = node.operator, node.offset
+    joins = operator in ("~", "+")
     if operator in ("==", "!="):
         wanted = operator == "=="
 
@@ -836,6 +842,8 @@ def binary(node: nodes.Binary) -> Evaluate:
     def evaluate(scope: Scope, run: Run) -> Value:
         first, second = left(scope, run), right(scope, run)
         try:
+            if joins and first.__class__ is second.__class__ is String:
+                return operators.concatenate(run, first, second)
             return operators.apply(run, operator, first, second)
         except RunFault as fault:
             fault.at("BinaryExpression", offset)

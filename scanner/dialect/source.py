@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import accumulate
+
 EXCERPT_BYTES = 40
 """How much of the source llama.cpp shows on either side of an error."""
 
@@ -12,10 +15,18 @@ def normalise(source: bytes) -> bytes:
     return text[:-1] if source.endswith(b"\n") else text
 
 
-def place(text: bytes, offset: int) -> tuple[int, int]:
-    """Line and column, both from 1, of a byte offset into normalised source. Columns count bytes, as llama.cpp's do."""
-    before = text[:offset]
-    return before.count(b"\n") + 1, len(before) - (before.rfind(b"\n") + 1) + 1
+class Lines:
+    """The lines of normalised source, to tell places in it."""
+
+    def __init__(self, text: bytes) -> None:
+        self.starts = list(accumulate([len(line) + 1 for line in text.split(b"\n")], initial=0))[:-1]
+        self.size = len(text)
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column, both from 1, of a byte offset. Columns count bytes, as llama.cpp's do."""
+        offset = min(offset, self.size)
+        line = bisect_right(self.starts, offset)
+        return line, offset - self.starts[line - 1] + 1
 
 
 def excerpt(text: bytes, offset: int) -> str:

@@ -58,9 +58,9 @@ class ValueAt:
     path: str
     used: bool
     ops: tuple[str, ...]
-    offset: int | None
-    line: int | None
-    column: int | None
+    offset: int
+    line: int
+    column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ class Template:
             source_text = source_text.encode("utf-8", "surrogateescape")
         self.source = source_text
         self.text = source.normalise(source_text)
+        self._lines = source.Lines(self.text)
         self.limits = limits
         _make_room()
         try:
@@ -127,7 +128,7 @@ class Template:
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column (from 1, in bytes) of an offset."""
-        return source.place(self.text, offset)
+        return self._lines.place(offset)
 
     def _execute(self, scope: Scope, run: Run) -> RenderError | None:
         _make_room()
@@ -147,11 +148,9 @@ class Template:
         return RenderError(fault.kind, fault.message, fault.node, fault.offset, line, column)
 
     def _reads(self, trace: Trace) -> tuple[ValueAt, ...]:
-        reads = []
-        for read in trace.reads():
-            line, column = self.place(read.offset) if read.offset is not None else (None, None)
-            reads.append(ValueAt(read.path, read.used, read.ops, read.offset, line, column))
-        return tuple(reads)
+        return tuple(
+            [ValueAt(read.path, True, read.ops, read.offset, *self.place(read.offset)) for read in trace.reads()]
+        )
 
     def _syntax_error(self, fault: SyntaxFault) -> TemplateSyntaxError:
         text = self.text

@@ -14,78 +14,71 @@ from scanner.dialect.walks import Work, check_nesting, children
 
 
 class Mark:
-    """The marks of one given value, and where it stands in what was given."""
+    """The marks of one given value that was read."""
 
-    __slots__ = ("key", "offset", "ops", "parent", "used", "value")
+    __slots__ = ("offset", "ops")
 
-    def __init__(self, value: Value, parent: Mark | None, key: str) -> None:
-        self.value = value
-        self.parent = parent
-        self.key = key
-        self.used = False
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
         self.ops: set[str] = set()
-        self.offset: int | None = None
-
-    def path(self) -> str:
-        """The value's path, as in `messages[0].content`."""
-        return (self.parent.path() if self.parent else "") + self.key
 
 
 @dataclass(frozen=True, slots=True)
 class ValueRead:
-    """A value that was read: its path, marks, and the byte offset of the first read."""
+    """A value that was read: its path, the operations on it, and the byte offset of the first read."""
 
     path: str
-    used: bool
     ops: tuple[str, ...]
-    offset: int | None
+    offset: int
 
 
 class Trace:
     """The marks of one run. An empty one, for runs without statistics, ignores everything."""
 
-    __slots__ = ("marks",)
+    __slots__ = ("given", "marks")
 
     def __init__(self) -> None:
+        self.given: dict[int, tuple[Value, int | None, object]] = {}
+        """By identity: the value (held, so that its identity stays its own), the identity of what holds it, and where
+        in there it stands: a variable's name, an index, or a key."""
         self.marks: dict[int, Mark] = {}
 
     def follow(self, name: str, value: Value) -> None:
         """Keep marks for a variable and all it holds, under paths that start with `name`. The first name wins."""
         self._follow(value, None, name, 0)
 
-    def _follow(self, value: Value, parent: Mark | None, key: str, depth: int) -> None:
-        if id(value) in self.marks:
+    def _follow(self, value: Value, parent: int | None, key: object, depth: int) -> None:
+        identity = id(value)
+        if identity in self.given:
             return
-        check_nesting(depth)
-        mark = self.marks[id(value)] = Mark(value, parent, key)
+        self.given[identity] = (value, parent, key)
         if isinstance(value, Array):
+            check_nesting(depth)
             for index, item in enumerate(value.items):
-                self._follow(item, mark, f"[{index}]", depth + 1)
+                self._follow(item, identity, index, depth + 1)
         elif isinstance(value, Object):
+            check_nesting(depth)
             for name, item in value.entries.items():
-                shown = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
-                self._follow(item, mark, f".{shown}", depth + 1)
+                self._follow(item, identity, name, depth + 1)
 
     def use(self, value: Value, offset: int) -> None:
         """Mark a value as used at a byte offset."""
-        mark = self.marks.get(id(value))
-        if mark is not None:
-            mark.used = True
-            if mark.offset is None:
-                mark.offset = offset
+        identity = id(value)
+        if identity in self.given and identity not in self.marks:
+            self.marks[identity] = Mark(offset)
 
     def add(self, value: Value, operation: str, offset: int) -> None:
         """Mark a value as used, by an operation."""
-        mark = self.marks.get(id(value))
-        if mark is not None:
-            mark.used = True
+        identity = id(value)
+        if identity in self.given:
+            mark = self.marks.get(identity)
+            if mark is None:
+                mark = self.marks[identity] = Mark(offset)
             mark.ops.add(operation)
-            if mark.offset is None:
-                mark.offset = offset
 
     def use_all(self, work: Work, value: Value, offset: int, depth: int = 0) -> None:
         """Mark a value and everything inside it as used."""
-        if not self.marks:
+        if not self.given:
             return
         check_nesting(depth)
         work.charge(1)
@@ -95,6 +88,16 @@ class Trace:
 
     def reads(self) -> Iterator[ValueRead]:
         """The values that have a mark, in the order they were given."""
-        for mark in self.marks.values():
-            if mark.used or mark.ops:
-                yield ValueRead(mark.path(), mark.used, tuple(sorted(mark.ops)), mark.offset)
+        for identity in self.given:
+            mark = self.marks.get(identity)
+            if mark is not None:
+                yield ValueRead(self._path(identity), tuple(sorted(mark.ops)), mark.offset)
+
+    def _path(self, identity: int) -> str:
+        _, parent, key = self.given[identity]
+        if parent is None:
+            return str(key)
+        if isinstance(self.given[parent][0], Array):
+            return f"{self._path(parent)}[{key}]"
+        name = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
+        return f"{self._path(parent)}.{name}"

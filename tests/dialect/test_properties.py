@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from scanner.dialect import Limits, Template, TemplateSyntaxError
 from scanner.dialect.lexer import tokenise
-from scanner.dialect.source import normalise, place
+from scanner.dialect.source import Lines, normalise
 from scanner.dialect.tokens import Kind
 
 LIMITS = Limits(steps=20_000, output_bytes=50_000, sequence_items=5_000)
@@ -81,7 +81,7 @@ def test_tokens_stand_in_order_and_in_the_source(source: str) -> None:
 
 @given(st.binary(max_size=80), st.integers(0, 80))
 def test_a_place_counts_lines_and_columns_from_one(text: bytes, offset: int) -> None:
-    line, column = place(text, offset)
+    line, column = Lines(text).place(offset)
     lines = text[:offset].split(b"\n")
     assert (line, column) == (len(lines), len(lines[-1]) + 1)
 
