@@ -140,27 +140,28 @@ def _read_tag(text: bytes, start: int, tokens: list[Token]) -> int:
     open_braces = 0
     match_token = IN_TAG.match
     append = tokens.append
+    make = tuple.__new__  # half the time of Token(…), which checks what is known to be right
     while found := match_token(text, position):
         group = found.lastindex or 0
         begin, position = found.span(group)
         if group == NAME:
-            append(Token(Kind.NAME, found[NAME], begin))
+            append(make(Token, (Kind.NAME, found[NAME], begin)))
         elif group <= DOUBLE_QUOTED:
-            append(Token(Kind.STRING, found[group], begin - 1))
+            append(make(Token, (Kind.STRING, found[group], begin - 1)))
             position += 1
         elif group == NUMBER:
-            append(Token(Kind.NUMBER, found[NUMBER], begin))
+            append(make(Token, (Kind.NUMBER, found[NUMBER], begin)))
         elif group == FIXED_TOKEN:
             word = found[FIXED_TOKEN]
             if open_braces and word == b"}}":
                 word, position = b"}", begin + 1
             kind = FIXED[word]
-            append(Token(kind, word, begin))
-            if kind is Kind.LEFT_BRACE:
+            append(make(Token, (kind, word, begin)))
+            if kind == Kind.LEFT_BRACE:
                 open_braces += 1
-            elif kind is Kind.RIGHT_BRACE:
+            elif kind == Kind.RIGHT_BRACE:
                 open_braces -= 1
-            elif kind is Kind.CLOSE_EXPRESSION or kind is Kind.CLOSE_STATEMENT:
+            elif kind == Kind.CLOSE_EXPRESSION or kind == Kind.CLOSE_STATEMENT:
                 return position
         elif group == SIGN:
             token = _read_sign(text, begin, tokens[-1].kind)
@@ -168,11 +169,11 @@ def _read_tag(text: bytes, start: int, tokens: list[Token]) -> int:
             position = begin + len(token.text)
         else:
             value, position = _read_string(text, begin)
-            append(Token(Kind.STRING, value, begin))
+            append(make(Token, (Kind.STRING, value, begin)))
     return _expect_end(text, position)
 
 
-def _read_sign(text: bytes, begin: int, previous: Kind) -> Token:
+def _read_sign(text: bytes, begin: int, previous: int) -> Token:
     if previous in ENDS_OPERAND:
         return Token(Kind.ADDITIVE, text[begin : begin + 1], begin)
     if signed := SIGNED_DIGITS.match(text, begin):

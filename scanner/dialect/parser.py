@@ -56,14 +56,14 @@ class Parser:
     def advance(self) -> Token:
         """The current token; the stream moves on (never past the end token)."""
         token = self.current
-        if token.kind is not Kind.END:
+        if token.kind != Kind.END:
             self.position += 1
             self.current = self.tokens[self.position]
         return token
 
-    def skip_if(self, kind: Kind) -> bool:
+    def skip_if(self, kind: int) -> bool:
         """Whether the current token is of this kind; if so it is passed."""
-        if self.current.kind is kind:
+        if self.current.kind == kind:
             self.advance()
             return True
         return False
@@ -77,11 +77,11 @@ class Parser:
 
     def at_name(self, name: bytes) -> bool:
         """Whether the current token is this name."""
-        return self.current.kind is Kind.NAME and self.current.text == name
+        return self.current.kind == Kind.NAME and self.current.text == name
 
-    def expect(self, kind: Kind, shown: str) -> Token:
+    def expect(self, kind: int, shown: str) -> Token:
         """The current token, which must be of this kind (`shown` in the message)."""
-        if self.current.kind is not kind:
+        if self.current.kind != kind:
             got = self.current.text.decode("utf-8", "replace")
             message = f"parser: Parser Error: Expected {shown} (Got {got})"
             raise SyntaxFault(SyntaxKind.PARSER, message, self.current.offset, excerpt=True)
@@ -106,30 +106,30 @@ class Parser:
 
     def template(self) -> list[nodes.Statement]:
         statements: list[nodes.Statement] = []
-        while self.current.kind is not Kind.END:
+        while self.current.kind != Kind.END:
             statements.append(self.statement())
         return statements
 
     def statement(self) -> nodes.Statement:
         kind = self.current.kind
-        if kind is Kind.TEXT:
+        if kind == Kind.TEXT:
             token = self.advance()
             return nodes.Text(token.offset, token.text)
-        if kind is Kind.OPEN_EXPRESSION:
+        if kind == Kind.OPEN_EXPRESSION:
             offset = self.advance().offset
             value = self.expression()
             self.expect(Kind.CLOSE_EXPRESSION, "}}")
             return nodes.Print(offset, value)
-        if kind is Kind.OPEN_STATEMENT:
+        if kind == Kind.OPEN_STATEMENT:
             self.advance()
             return self.block()
-        if kind is Kind.COMMENT:
+        if kind == Kind.COMMENT:
             return nodes.Noop(self.advance().offset)
         raise self.fail("Unexpected token type")
 
     def block(self) -> nodes.Statement:
         """What stands behind `{%`."""
-        if self.current.kind is not Kind.NAME:
+        if self.current.kind != Kind.NAME:
             raise self.fail("Unknown statement")
         rule = self.BLOCKS.get(self.current.text)
         if rule is None:
@@ -151,10 +151,10 @@ class Parser:
         return statements
 
     def at_block(self, names: tuple[bytes, ...]) -> bool:
-        if self.current.kind is not Kind.OPEN_STATEMENT:
+        if self.current.kind != Kind.OPEN_STATEMENT:
             return False
         following = self.tokens[self.position + 1]
-        return following.kind is Kind.NAME and following.text in names
+        return following.kind == Kind.NAME and following.text in names
 
     def end_block(self) -> None:
         """Pass `endNAME %}`."""
@@ -213,7 +213,7 @@ class Parser:
         return nodes.Macro(offset, name, parameters, body)
 
     def call_block(self, offset: int) -> nodes.Statement:
-        parameters = self.arguments() if self.current.kind is Kind.LEFT_PAREN else []
+        parameters = self.arguments() if self.current.kind == Kind.LEFT_PAREN else []
         callee = self.primary()
         if not isinstance(callee, nodes.NameNode):
             raise self.fail("Expected identifier")
@@ -262,7 +262,7 @@ class Parser:
         """One expression, or a tuple of several with commas between."""
         offset = self.current.offset
         first = rule()
-        if self.current.kind is not Kind.COMMA:
+        if self.current.kind != Kind.COMMA:
             return first
         items = [first]
         while self.skip_if(Kind.COMMA):
@@ -307,7 +307,7 @@ class Parser:
         if token.text != b"not":
             return self.advance()
         following = self.tokens[self.position + 1]
-        if following.kind is not Kind.NAME or following.text != b"in":
+        if following.kind != Kind.NAME or following.text != b"in":
             return None
         self.advance()
         self.advance()
@@ -330,7 +330,7 @@ class Parser:
             negated = self.skip_name(b"not")
             test = self.primary()
             place = self.current.offset
-            if self.current.kind is Kind.LEFT_PAREN:
+            if self.current.kind == Kind.LEFT_PAREN:
                 test = nodes.Call(place, test, self.arguments())
             elif self.at_test_argument():
                 test = nodes.Call(place, test, [self.unary()])
@@ -338,14 +338,14 @@ class Parser:
         return operand
 
     def at_test_argument(self) -> bool:
-        if self.current.kind is Kind.NAME:
+        if self.current.kind == Kind.NAME:
             return self.current.text not in NOT_A_TEST_ARGUMENT
         return self.current.kind in STARTS_TEST_ARGUMENT
 
     def filtered(self) -> nodes.Expression:
         operand = self.unary()
         chain = self.depth
-        while self.current.kind is Kind.PIPE:
+        while self.current.kind == Kind.PIPE:
             chain += 1
             self.check_depth(chain)
             offset = self.advance().offset
@@ -355,10 +355,10 @@ class Parser:
     def filter_name(self) -> nodes.Expression:
         """A filter with its argument list, if any; what follows such a list parses, and fails when run."""
         name = self.primary()
-        return self.postfix(name) if self.current.kind is Kind.LEFT_PAREN else name
+        return self.postfix(name) if self.current.kind == Kind.LEFT_PAREN else name
 
     def unary(self) -> nodes.Expression:
-        if self.current.kind is not Kind.UNARY:
+        if self.current.kind != Kind.UNARY:
             return self.postfix(self.primary())
         self.nest()
         sign = self.advance()
@@ -372,10 +372,10 @@ class Parser:
         chain = self.depth
         while True:
             kind = self.current.kind
-            if kind is Kind.DOT or kind is Kind.LEFT_BRACKET:
+            if kind == Kind.DOT or kind == Kind.LEFT_BRACKET:
                 row = self.current.offset if row is None else row
-                value = self.dotted(value, row) if kind is Kind.DOT else self.subscript(value, row)
-            elif kind is Kind.LEFT_PAREN:
+                value = self.dotted(value, row) if kind == Kind.DOT else self.subscript(value, row)
+            elif kind == Kind.LEFT_PAREN:
                 row = None
                 value = nodes.Call(self.current.offset, value, self.arguments())
             else:
@@ -403,7 +403,7 @@ class Parser:
             else:
                 parts.append(self.expression())
                 pending = True
-                if self.current.kind is not Kind.COLON and self.current.kind is not Kind.RIGHT_BRACKET:
+                if self.current.kind != Kind.COLON and self.current.kind != Kind.RIGHT_BRACKET:
                     raise self.unexpected()
         if sliced:
             return nodes.Member(row, left, nodes.Slice(place, parts), computed=True, place=place)
@@ -420,45 +420,45 @@ class Parser:
 
     def argument(self) -> nodes.Expression:
         token = self.current
-        if token.kind is Kind.MULTIPLICATIVE and token.text == b"*":
+        if token.kind == Kind.MULTIPLICATIVE and token.text == b"*":
             self.advance()
             return nodes.Spread(token.offset, self.expression())
         value = self.expression()
-        if self.current.kind is not Kind.ASSIGN:
+        if self.current.kind != Kind.ASSIGN:
             return value
         return nodes.Keyword(self.advance().offset, value, self.expression())
 
     def primary(self) -> nodes.Expression:
         token = self.current
         kind = token.kind
-        if kind is Kind.NAME:
+        if kind == Kind.NAME:
             self.advance()
             return nodes.NameNode(token.offset, token.text.decode("ascii"))
-        if kind is Kind.STRING:
+        if kind == Kind.STRING:
             return self.string()
-        if kind is Kind.NUMBER:
+        if kind == Kind.NUMBER:
             self.advance()
             return self.number(token)
-        if kind is Kind.LEFT_PAREN:
+        if kind == Kind.LEFT_PAREN:
             self.advance()
             value = self.sequence(self.expression)
             self.expect(Kind.RIGHT_PAREN, ")")
             return value
-        if kind is Kind.LEFT_BRACKET:
+        if kind == Kind.LEFT_BRACKET:
             return self.array()
-        if kind is Kind.LEFT_BRACE:
+        if kind == Kind.LEFT_BRACE:
             return self.object()
         raise self.unexpected()
 
     def unexpected(self) -> SyntaxFault:
         text = self.current.text.decode("utf-8", "replace")
-        return self.fail(f"Unexpected token: {text} of type {int(self.current.kind)}")
+        return self.fail(f"Unexpected token: {text} of type {self.current.kind}")
 
     def string(self) -> nodes.Expression:
         """One string, or several in a row joined."""
         token = self.advance()
         value = token.text
-        while self.current.kind is Kind.STRING:
+        while self.current.kind == Kind.STRING:
             value += self.advance().text
         return nodes.StringLiteral(token.offset, value)
 

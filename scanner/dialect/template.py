@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from scanner.dialect import interpreter, lexer, parser, source
 from scanner.dialect.context import Run, Scope
@@ -51,8 +52,7 @@ class RenderError:
         return f"\nError executing {self.node} at position {self.offset}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class ValueAt:
+class ValueAt(NamedTuple):
     """A value of the request that was read: its path, marks, and the place of the first read."""
 
     path: str

@@ -7,7 +7,7 @@ that the template makes itself carry no marks and cost nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from scanner.dialect.values import Array, Object, Value
 from scanner.dialect.walks import Work, check_nesting, children
@@ -23,8 +23,7 @@ class Mark:
         self.ops: set[str] = set()
 
 
-@dataclass(frozen=True, slots=True)
-class ValueRead:
+class ValueRead(NamedTuple):
     """A value that was read: its path, the operations on it, and the byte offset of the first read."""
 
     path: str

@@ -8,7 +8,7 @@ were read is kept by `trace`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from scanner.dialect.errors import RunFault
@@ -305,16 +305,19 @@ def from_key(key: Key) -> Value:
 def from_python(data: object, *, mark_input: bool = True) -> Value:
     """JSON-like data as a value of its own.
 
-    `str` becomes UTF-8 (lone surrogates stand for the bytes they escape), a mapping an Object, a list an Array, a tuple
+    `str` becomes UTF-8 (lone surrogates stand for the bytes they escape), a dict an Object, a list an Array, a tuple
     a Tuple; a `Value` is taken as it is, so one value can be bound to several names. `mark_input`: strings count as
     coming from the request. Raises `TypeError` for anything else.
     """
-    if isinstance(data, Value):
-        return data
     if isinstance(data, str):
         data = data.encode("utf-8", "surrogateescape")
     if isinstance(data, bytes):
         return String(((data, mark_input),), len(data)) if data else String((), 0)
+    if isinstance(data, dict):
+        return Object({_key(name): from_python(item, mark_input=mark_input) for name, item in data.items()})
+    if isinstance(data, list | tuple):
+        items = [from_python(item, mark_input=mark_input) for item in data]
+        return Tuple(items) if isinstance(data, tuple) else Array(items)
     if data is None:
         return Null()
     if isinstance(data, bool):
@@ -323,14 +326,14 @@ def from_python(data: object, *, mark_input: bool = True) -> Value:
         return Integer(data) if -(2**63) <= data < 2**63 else Float(float(data))
     if isinstance(data, float):
         return Float(data)
-    if isinstance(data, Mapping):
-        entries: dict[Key, Value] = {}
-        for name, item in data.items():
-            key = name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name
-            entries[key] = from_python(item, mark_input=mark_input)
-        return Object(entries)
-    if isinstance(data, tuple):
-        return Tuple([from_python(item, mark_input=mark_input) for item in data])
-    if isinstance(data, list):
-        return Array([from_python(item, mark_input=mark_input) for item in data])
+    if isinstance(data, Value):
+        return data
     raise TypeError(f"a template variable cannot hold {type(data).__name__}")
+
+
+def _key(name: object) -> Key:
+    if isinstance(name, str):
+        return name.encode("utf-8", "surrogateescape")
+    if name is None or isinstance(name, int | float | bytes):
+        return name
+    raise TypeError(f"a template variable cannot hold a key of type {type(name).__name__}")
