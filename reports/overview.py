@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from reports.claims import Claim, claims
+from scanner.judge.verdicts import Claim, claims
 from scanner.results import Finding, Severity
 from scanner.store import queries
 from scanner.store.queries import (

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from reports.claims import DECIDING_PROBES, Claim, Place, place_of
 from reports.marks import Flags, flags_of, legend_of
 from reports.overview import AllNotes, Overview, page_id
 from reports.source_lines import SourceLine, source_lines
 from reports.words import CAPABILITY_MEANINGS, LABELS, OUTCOME_MEANINGS, PROBE_TITLES, slug
 from scanner.judge.rules import FILE_RULES, RULES
+from scanner.judge.verdicts import DECIDING_PROBES, Claim, Place, place_of
 from scanner.results import CAPABILITIES, Finding, Outcome, Part, PassedOver, ProbeRun, RunError, Severity
 from scanner.store.queries import Analysis, ClaimCount, LatestFile, Outlier, TemplateDetail, TemplateSummary
 

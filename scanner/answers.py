@@ -12,7 +12,7 @@ import click
 
 from scanner.chat.selection import select
 from scanner.console import clip, pad, severity, table, visible
-from scanner.judge.verdicts import explain
+from scanner.judge.verdicts import Claim, claims
 from scanner.results import CAPABILITIES, ChatTemplate, FileResult, Outcome, ProbeRun, TemplateResult
 
 OUTLIERS_SHOWN = 10
@@ -42,15 +42,22 @@ def template_answer(template: ChatTemplate, source: str, result: TemplateResult)
     if result.capabilities is None:
         yield outcome_line(result)
     else:
-        claims = explain(result.capabilities, result.probes)
         yield table(
             ["capability", "claimed", "why"],
-            [[claim.capability, "yes" if claim.claimed else "no", claim.why] for claim in claims],
+            [
+                [claim.capability, "yes" if claim.claimed else "no", why(claim)]
+                for claim in claims(result.capabilities, result.probes)
+            ],
         )
     for finding in result.findings:
         place = f"  line {finding.line}" if finding.line is not None else ""
         yield f"{severity(finding.severity)} {finding.rule}{place}"
         yield f"         {visible(finding.text)}"
+
+
+def why(claim: Claim) -> str:
+    """A flag's reason, with its place in the template."""
+    return claim.why if claim.place is None else f"{claim.why} at {claim.place.line}:{claim.place.column}"
 
 
 def outcome_line(result: TemplateResult) -> str:

@@ -79,7 +79,7 @@ def test_probe_explains_each_flag_to_a_person(tmp_path: Path, capsys: pytest.Cap
     assert run(["probe", str(tmp_path / "a.jinja")]) == 0
     out = capsys.readouterr().out
     assert "system_role" in out
-    assert "system content read at 1:29" in out
+    assert "messages[0].content is read at 1:29" in out
     assert max(map(len, out.splitlines())) <= 110
 
 

@@ -1,108 +1,170 @@
-"""Why a flag is what it is, in words: what llama.cpp's rule looked at, and what it saw (`caps.md`)."""
+"""Why llama.cpp believes what it believes: a flag's reason in words, told from the probe runs that decided it
+(`caps.md`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scanner.results import CAPABILITIES, Capabilities, ProbeRun, Read
+from scanner.results import CAPABILITIES, Capabilities, ProbeRun, Read, RunError
+
+DECIDING_PROBES: Mapping[str, tuple[str, ...]] = {
+    "tools": ("tool_object_arguments", "tool_string_arguments"),
+    "tool_calls": ("tool_object_arguments", "tool_string_arguments"),
+    "parallel_tool_calls": ("parallel_tool_calls",),
+    "system_role": ("system_role",),
+    "string_content": ("typed_content",),
+    "typed_content": ("typed_content", "typed_content_empty_array"),
+    "object_arguments": ("tool_object_arguments",),
+    "preserve_reasoning": ("preserve_reasoning",),
+    "reasoning_effort": ("reasoning_effort",),
+}
+"""The probes that decide each capability."""
+
+DECIDING_VALUES: Mapping[str, str] = {
+    "tools": "tools[0].function.name",
+    "tool_calls": "messages[1].tool_calls",
+    "parallel_tool_calls": "messages[1].tool_calls[1].function",
+    "system_role": "messages[0].content",
+    "string_content": "messages[0].content",
+    "typed_content": "messages[0].content",
+    "object_arguments": "messages[1].tool_calls[0].function.arguments.arg",
+    "preserve_reasoning": "messages[1].reasoning_content",
+    "reasoning_effort": "reasoning_effort",
+}
+"""The value of the request whose reading tells each capability."""
+
+REASONING_MARKER = "<REASONING_CONTENT_PLACEHOLDER>"
+
+_WALKS = frozenset({"selectattr", "array_access"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a template, from 1; the column counts bytes."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one probe says on one capability, and the place in the template that it points at."""
+
+    probe: str
+    ok: bool
+    text: str
+    place: Place | None
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One flag, the reason for it, and the probe that decided it."""
+    """One flag of a template: the claim, the evidence that settled it, and all that was looked at."""
 
     capability: str
-    claimed: bool
+    label: str
+    llama_cpp_name: str
+    claimed: bool | None
     why: str
-    probe: str
+    place: Place | None
+    evidence: tuple[Evidence, ...]
 
 
-def explain(capabilities: Capabilities, probes: Sequence[ProbeRun]) -> tuple[Claim, ...]:
-    """Every flag with its reason, in the order of `CAPABILITIES`."""
-    runs = {run.name: run for run in probes}
-    return tuple(EXPLAIN[name](name, bool(getattr(capabilities, name)), runs) for name in CAPABILITIES)
+def claims(capabilities: Capabilities | None, runs: Sequence[ProbeRun]) -> tuple[Claim, ...]:
+    """The nine claims in the order of CAPABILITIES; without capabilities nothing is claimed (None)."""
+    return tuple(_claim(name, capabilities, runs) for name in CAPABILITIES)
 
 
-Runs = dict[str, ProbeRun]
-Explain = Callable[[str, bool, Runs], Claim]
+def place_of(line: int | None, column: int | None) -> Place | None:
+    """A place, if both numbers are known."""
+    return None if line is None or column is None else Place(line, column)
 
 
-def by_read(path: str, what: str, *probes: str) -> Explain:
-    """A flag that follows from one value having been read, in the last of `probes` that ran."""
-
-    def explain_one(capability: str, claimed: bool, runs: Runs) -> Claim:
-        run = next(runs[name] for name in reversed(probes) if name in runs)
-        if claimed:
-            run = next((runs[name] for name in probes if name in runs and _read(runs[name], path)), run)
-            return Claim(capability, True, f"{what} read at {_place(_read(run, path))}", run.name)
-        if run.error is not None:
-            return Claim(capability, False, f"the probe failed: {_error(run)}", run.name)
-        return Claim(capability, False, f"{what} never read", run.name)
-
-    return explain_one
-
-
-def string_content(capability: str, claimed: bool, runs: Runs) -> Claim:
-    """Probe 1: false if it failed, or if the content is walked as parts and the text not printed."""
-    run = runs["typed_content"]
-    if claimed:
-        return Claim(capability, True, "a plain user message renders", run.name)
-    why = f"a plain user message fails: {_error(run)}" if run.error else "the text of a plain message is not printed"
-    return Claim(capability, False, why, run.name)
+def _claim(name: str, capabilities: Capabilities | None, runs: Sequence[ProbeRun]) -> Claim:
+    claimed: bool | None = None if capabilities is None else getattr(capabilities, name)
+    decisive = [run for run in runs if run.name in DECIDING_PROBES[name]]
+    evidence = tuple(_evidence(name, run) for run in decisive)
+    settled = _settling(claimed, decisive, evidence, name)
+    if claimed is None:
+        why = "the template was not examined"
+    elif settled is None:
+        why = "the probe runs were not kept"
+    else:
+        why = settled.text
+    return Claim(
+        capability=name,
+        label=name.replace("_", " "),
+        llama_cpp_name=f"supports_{name}",
+        claimed=claimed,
+        why=why,
+        place=None if settled is None or claimed is None else settled.place,
+        evidence=evidence,
+    )
 
 
-def typed_content(capability: str, claimed: bool, runs: Runs) -> Claim:
-    """Probes 1 and 2: true if the content was walked as a list."""
-    runs_tried = [runs[name] for name in ("typed_content", "typed_content_empty_array") if name in runs]
-    for run in runs_tried:
-        read = _read(run, "messages[0].content")
-        if claimed and read is not None and {"selectattr", "array_access"} & set(read.ops):
-            return Claim(capability, True, f"content walked as a list, first read at {_place(read)}", run.name)
-    return Claim(capability, claimed, "content never walked as a list of parts", runs_tried[-1].name)
+def _settling(
+    claimed: bool | None, runs: Sequence[ProbeRun], evidence: Sequence[Evidence], name: str
+) -> Evidence | None:
+    """The evidence that agrees with the claim, the latest first: later probes overrule earlier ones."""
+    pairs = list(zip(runs, evidence, strict=True))
+    agreeing = [said for run, said in pairs if _speaks_for(name, run) == claimed]
+    return agreeing[-1] if agreeing else (evidence[-1] if evidence else None)
 
 
-def preserve_reasoning(capability: str, claimed: bool, runs: Runs) -> Claim:
-    """Probe 7, by output alone."""
-    run = runs["preserve_reasoning"]
-    if claimed:
-        return Claim(capability, True, "the earlier reasoning is printed", run.name)
-    why = f"the probe failed: {_error(run)}" if run.error else "the earlier reasoning is not in the output"
-    return Claim(capability, False, why, run.name)
+def _speaks_for(name: str, run: ProbeRun) -> bool:
+    read = _read(run, DECIDING_VALUES[name])
+    if name == "typed_content":
+        return bool(_WALKS & set(read.ops)) and (run.ok or run.name == "typed_content")
+    if name == "string_content":
+        return run.ok and not _loses_text(run, read)
+    if name == "preserve_reasoning":
+        return REASONING_MARKER in run.output
+    # These two count what was read even when the render failed afterwards.
+    return read.used and (run.ok or name in ("system_role", "reasoning_effort"))
 
 
-def reasoning_effort(capability: str, claimed: bool, runs: Runs) -> Claim:
-    """Probe 8; older builds have none."""
-    if "reasoning_effort" not in runs:
-        return Claim(capability, False, "this build has no such flag", "")
-    return by_read("reasoning_effort", "effort", "reasoning_effort")(capability, claimed, runs)
+def _evidence(name: str, run: ProbeRun) -> Evidence:
+    read = _read(run, DECIDING_VALUES[name])
+    speaks = _speaks_for(name, run)
+    if run.error is not None and not speaks:
+        at = place_of(run.error.line, run.error.column)
+        return Evidence(run.name, run.ok, f"the probe failed: {_message(run.error)}", at)
+    said = _said_for(name, read) if speaks else _said_against(name, read)
+    return Evidence(run.name, run.ok, said, place_of(read.line, read.column) if speaks else None)
 
 
-EXPLAIN: dict[str, Explain] = {
-    "tools": by_read("tools[0].function.name", "the tool's name", "tool_object_arguments", "tool_string_arguments"),
-    "tool_calls": by_read("messages[1].tool_calls", "the call list", "tool_object_arguments", "tool_string_arguments"),
-    "parallel_tool_calls": by_read("messages[1].tool_calls[1].function", "the second call", "parallel_tool_calls"),
-    "system_role": by_read("messages[0].content", "system content", "system_role"),
-    "string_content": string_content,
-    "typed_content": typed_content,
-    "object_arguments": by_read(
-        "messages[1].tool_calls[0].function.arguments.arg", "the argument", "tool_object_arguments"
-    ),
-    "preserve_reasoning": preserve_reasoning,
-    "reasoning_effort": reasoning_effort,
-}
+def _said_for(name: str, read: Read) -> str:
+    if name == "typed_content":
+        return f"content is walked as a list ({', '.join(sorted(_WALKS & set(read.ops)))})"
+    if name == "string_content":
+        return "a plain string renders, its content is read" if read.used else "a plain string renders"
+    if name == "preserve_reasoning":
+        return "earlier reasoning is in the output"
+    return f"{read.path} is read"
 
 
-def _read(run: ProbeRun, path: str) -> Read | None:
-    return next((read for read in run.reads if read.path == path and read.used), None)
+def _said_against(name: str, read: Read) -> str:
+    if name == "typed_content":
+        return "content is not walked as a list of parts"
+    if name == "string_content":
+        return "a plain string is walked as a list, and its text is lost"
+    if name == "preserve_reasoning":
+        return "earlier reasoning is not in the output"
+    return f"{read.path} is never read"
 
 
-def _place(read: Read | None) -> str:
-    return "?" if read is None else f"{read.line}:{read.column}"
+def _loses_text(run: ProbeRun, read: Read) -> bool:
+    sent = run.variables.get("messages")
+    first = sent[0] if isinstance(sent, list) and sent else {}
+    content = first.get("content") if isinstance(first, dict) else None
+    return bool(_WALKS & set(read.ops)) and isinstance(content, str) and content not in run.output
 
 
-def _error(run: ProbeRun) -> str:
-    if run.error is None:
-        return ""
-    place = f" (line {run.error.line})" if run.error.line is not None else ""
-    return " ".join(run.error.message.split()) + place
+def _read(run: ProbeRun, path: str) -> Read:
+    unread = Read(path, used=False, ops=(), line=None, column=None)
+    return next((read for read in run.reads if read.path == path), unread)
+
+
+def _message(error: RunError) -> str:
+    lines = error.message.strip().splitlines()
+    return lines[0] if lines else "no message"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scanner.judge import ALL_RULES, FILE_RULES, RULES, FileFacts, VariantFacts, judge_file
-from scanner.judge.verdicts import explain
 from scanner.pipeline import analyse_template, not_examined
-from scanner.results import CAPABILITIES, ChatTemplate, Outcome, Severity
+from scanner.results import ChatTemplate, Outcome, Severity
 
 PLAIN = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
 TAKES_CALLS = PLAIN + "{% for m in messages if m.tool_calls %}{{ m.tool_calls|tojson }}{% endfor %}"
@@ -73,25 +72,3 @@ def test_a_finding_names_the_line_and_the_message() -> None:
 def test_a_lost_analysis_is_a_finding_too() -> None:
     (finding,) = not_examined("0" * 64, "b11549", "the analysis took longer than 30 s").findings
     assert (finding.rule, finding.severity) == ("limit-exceeded", Severity.ERROR)
-
-
-def why(source: str) -> dict[str, str]:
-    result = analyse_template(source.encode())
-    assert result.capabilities is not None
-    claims = explain(result.capabilities, result.probes)
-    assert [claim.capability for claim in claims] == list(CAPABILITIES)
-    return {claim.capability: claim.why for claim in claims}
-
-
-def test_each_flag_is_explained_by_what_was_read_and_where() -> None:
-    reasons = why("{% for m in messages %}{{ m.content }}{% endfor %}\n{{ reasoning_effort }}")
-    assert reasons["system_role"] == "system content read at 1:29"
-    assert reasons["reasoning_effort"] == "effort read at 2:4"
-    assert reasons["tools"] == "the tool's name never read"
-    assert reasons["typed_content"] == "content never walked as a list of parts"
-    assert reasons["preserve_reasoning"] == "the earlier reasoning is not in the output"
-
-
-def test_a_flag_off_for_a_failed_probe_says_so() -> None:
-    reasons = why(POSITIVE["system-raises"] + "{% if tools %}{{ raise_exception('no tools') }}{% endif %}")
-    assert reasons["tools"] == "the probe failed: Jinja Exception: no tools (line 2)"

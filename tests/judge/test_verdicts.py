@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reports.claims import REASONING_MARKER, Claim, claims
 from reports.marks import Mark, flags_of, mark_of
 from reports.pages import CombinationGroup, CombinationsPage
 from reports.render import render_fragment, render_page
+from scanner.judge.verdicts import REASONING_MARKER, Claim, claims
 from scanner.pipeline import analyse_template
 from scanner.probe import conversations
 from scanner.results import CAPABILITIES
