@@ -443,7 +443,11 @@ def demo(context: click.Context, directory: Path) -> int:
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and give its exit code; every error is one line on standard error."""
     try:
-        return int(cli.main(args=list(arguments), prog_name="capscan", standalone_mode=False) or 0)
+        # Not through click's own main, which turns a closed pipe into a failure.
+        with cli.make_context("capscan", list(arguments)) as context:
+            return int(cli.invoke(context) or 0)
+    except click.exceptions.Exit as done:
+        return done.exit_code
     except click.ClickException as error:
         error.show()
         return EXIT_USAGE

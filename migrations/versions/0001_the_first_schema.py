@@ -134,46 +134,41 @@ JOIN held ON held.template_id = analyses.template_id
 CHANGES = """
 CREATE VIEW changes AS
 WITH new_scan AS (SELECT MAX(id) AS id FROM scans WHERE status = 'finished'),
-old_scan AS (SELECT MAX(id) AS id FROM scans WHERE status = 'finished' AND id < (SELECT id FROM new_scan)),
-held AS (
-    SELECT appearances.scan_id, appearances.model_file_id, appearances.variant, templates.sha256
-    FROM appearances
-    JOIN templates ON templates.id = appearances.template_id
-    WHERE appearances.scan_id IN (SELECT id FROM old_scan UNION ALL SELECT id FROM new_scan)
-),
-old_held AS (SELECT held.* FROM held JOIN old_scan ON old_scan.id = held.scan_id),
-new_held AS (SELECT held.* FROM held JOIN new_scan ON new_scan.id = held.scan_id),
-changed AS (
-    SELECT
-        CASE WHEN old_held.sha256 IS NULL THEN 'appeared' ELSE 'replaced' END AS change,
-        new_held.model_file_id,
-        new_held.variant,
-        old_held.sha256 AS old_sha256,
-        new_held.sha256 AS new_sha256
-    FROM new_held
-    LEFT JOIN old_held
-        ON old_held.model_file_id = new_held.model_file_id AND old_held.variant = new_held.variant
-    WHERE old_held.sha256 IS NULL OR old_held.sha256 <> new_held.sha256
-    UNION ALL
-    SELECT 'gone', old_held.model_file_id, old_held.variant, old_held.sha256, NULL
-    FROM old_held
-    LEFT JOIN new_held
-        ON new_held.model_file_id = old_held.model_file_id AND new_held.variant = old_held.variant
-    WHERE new_held.sha256 IS NULL
-)
+old_scan AS (SELECT MAX(id) AS id FROM scans WHERE status = 'finished' AND id < (SELECT id FROM new_scan))
 SELECT
-    changed.change,
+    CASE WHEN held.template_id IS NULL THEN 'appeared' ELSE 'replaced' END AS change,
     model_files.path,
-    changed.variant,
-    changed.old_sha256,
-    changed.new_sha256,
+    holds.variant,
+    old_template.sha256 AS old_sha256,
+    new_template.sha256 AS new_sha256,
     old_scan.id AS old_scan_id,
     new_scan.id AS new_scan_id
-FROM changed
-JOIN model_files ON model_files.id = changed.model_file_id
-CROSS JOIN old_scan
+FROM old_scan
 CROSS JOIN new_scan
-WHERE old_scan.id IS NOT NULL
+JOIN appearances AS holds ON holds.scan_id = new_scan.id AND holds.template_id IS NOT NULL
+LEFT JOIN appearances AS held
+    ON held.scan_id = old_scan.id AND held.model_file_id = holds.model_file_id AND held.variant = holds.variant
+JOIN model_files ON model_files.id = holds.model_file_id
+JOIN templates AS new_template ON new_template.id = holds.template_id
+LEFT JOIN templates AS old_template ON old_template.id = held.template_id
+WHERE old_scan.id IS NOT NULL AND (held.template_id IS NULL OR held.template_id <> holds.template_id)
+UNION ALL
+SELECT
+    'gone',
+    model_files.path,
+    held.variant,
+    old_template.sha256,
+    NULL,
+    old_scan.id,
+    new_scan.id
+FROM old_scan
+CROSS JOIN new_scan
+JOIN appearances AS held ON held.scan_id = old_scan.id AND held.template_id IS NOT NULL
+LEFT JOIN appearances AS holds
+    ON holds.scan_id = new_scan.id AND holds.model_file_id = held.model_file_id AND holds.variant = held.variant
+JOIN model_files ON model_files.id = held.model_file_id
+JOIN templates AS old_template ON old_template.id = held.template_id
+WHERE holds.template_id IS NULL
 """
 
 VIEWS = {
