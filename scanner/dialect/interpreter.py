@@ -548,6 +548,8 @@ def object_literal(node: nodes.ObjectLiteral) -> Evaluate:
 def member(node: nodes.Member) -> Evaluate:
     if isinstance(node.key, nodes.Slice):
         return slice_member(node, node.key)
+    if node.computed and isinstance(node.key, nodes.StringLiteral):
+        return literal_member(node, node.key.value)
     if node.computed or isinstance(node.key, nodes.IntegerLiteral):
         return computed_member(node)
     return static_member(node)
@@ -590,6 +592,31 @@ def static_member(node: nodes.Member) -> Evaluate:
                     trace.use(found, place)
                     return found
             return Undefined(wanted)
+        except RunFault as fault:
+            fault.at("MemberExpression", offset)
+            raise
+
+    return evaluate
+
+
+def literal_member(node: nodes.Member, wanted: bytes) -> Evaluate:
+    """`left['key']`, where the key is known beforehand: the commonest way to read a message."""
+    left, offset, place = compile_operand(node.left), node.offset, node.place
+    index = string(wanted)
+
+    def evaluate(scope: Scope, run: Run) -> Value:
+        try:
+            owner = left(scope, run)
+            if owner.__class__ is not Object:
+                return Undefined(NOT_FOUND) if owner.__class__ is Undefined else look_up(run, owner, index, place)
+            found = owner.entries.get(wanted)
+            if found is None:
+                return look_up(run, owner, index, place)
+            trace = run.trace
+            if id(owner) in trace.given:
+                trace.add(owner, "object_access", place)
+            trace.use(found, place)
+            return found
         except RunFault as fault:
             fault.at("MemberExpression", offset)
             raise
@@ -696,7 +723,7 @@ def call(node: nodes.Call) -> Evaluate:
             function = callee(scope, run)
             if not isinstance(function, Function):
                 raise RunFault(f"Callee is not a function: got {function.type_name}")
-            run.charge(1)
+            run.steps -= 1
             run.place = place
             return function.invoke(run, scope, given)
         except RunFault as fault:
@@ -745,7 +772,7 @@ def compile_filter(node: nodes.Expression, refusal: str) -> Callable[[Scope, Run
         method = find_method(value, wanted)
         if method is None:
             raise RunFault(f"Unknown (built-in) filter '{wanted}' for type {value.type_name}")
-        run.charge(1)
+        run.steps -= 1
         run.place = place
         return method(run, [value, *given])
 

@@ -70,6 +70,10 @@ IN_TAG = re.compile(
 )
 NAME, SINGLE_QUOTED, DOUBLE_QUOTED, NUMBER, FIXED_TOKEN, SIGN, OPEN_QUOTE = range(1, 8)
 
+NAME_KIND, STRING_KIND = Kind.NAME, Kind.STRING
+BRACES = frozenset({Kind.LEFT_BRACE, Kind.RIGHT_BRACE})
+CLOSING = frozenset({Kind.CLOSE_EXPRESSION, Kind.CLOSE_STATEMENT})
+
 SIGNED_DIGITS = re.compile(rb"[+-][0-9]+(?:\.[0-9]+)?")
 ENDS_OPERAND = frozenset({Kind.NAME, Kind.NUMBER, Kind.STRING, Kind.RIGHT_PAREN, Kind.RIGHT_BRACKET})
 """A sign after one of these is a binary operator."""
@@ -143,33 +147,31 @@ def _read_tag(text: bytes, start: int, tokens: list[Token]) -> int:
     make = tuple.__new__  # half the time of Token(…), which checks what is known to be right
     while found := match_token(text, position):
         group = found.lastindex or 0
-        begin, position = found.span(group)
+        word = found[group]
+        position = found.end()
+        begin = position - len(word)
         if group == NAME:
-            append(make(Token, (Kind.NAME, found[NAME], begin)))
-        elif group <= DOUBLE_QUOTED:
-            append(make(Token, (Kind.STRING, found[group], begin - 1)))
-            position += 1
-        elif group == NUMBER:
-            append(make(Token, (Kind.NUMBER, found[NUMBER], begin)))
+            append(make(Token, (NAME_KIND, word, begin)))
         elif group == FIXED_TOKEN:
-            word = found[FIXED_TOKEN]
             if open_braces and word == b"}}":
                 word, position = b"}", begin + 1
             kind = FIXED[word]
             append(make(Token, (kind, word, begin)))
-            if kind == Kind.LEFT_BRACE:
-                open_braces += 1
-            elif kind == Kind.RIGHT_BRACE:
-                open_braces -= 1
-            elif kind == Kind.CLOSE_EXPRESSION or kind == Kind.CLOSE_STATEMENT:
+            if kind in BRACES:
+                open_braces += 1 if kind == Kind.LEFT_BRACE else -1
+            elif kind in CLOSING:
                 return position
+        elif group <= DOUBLE_QUOTED:
+            append(make(Token, (STRING_KIND, word, begin - 2)))
+        elif group == NUMBER:
+            append(make(Token, (Kind.NUMBER, word, begin)))
         elif group == SIGN:
             token = _read_sign(text, begin, tokens[-1].kind)
             append(token)
             position = begin + len(token.text)
         else:
             value, position = _read_string(text, begin)
-            append(make(Token, (Kind.STRING, value, begin)))
+            append(make(Token, (STRING_KIND, value, begin)))
     return _expect_end(text, position)
 
 

@@ -87,16 +87,23 @@ class Trace:
 
     def reads(self) -> Iterator[ValueRead]:
         """The values that have a mark, in the order they were given."""
+        paths: dict[int, str] = {}
         for identity in self.given:
             mark = self.marks.get(identity)
             if mark is not None:
-                yield ValueRead(self._path(identity), tuple(sorted(mark.ops)), mark.offset)
+                yield ValueRead(self._path(identity, paths), tuple(sorted(mark.ops)), mark.offset)
 
-    def _path(self, identity: int) -> str:
+    def _path(self, identity: int, known: dict[int, str]) -> str:
+        path = known.get(identity)
+        if path is None:
+            path = known[identity] = self._new_path(identity, known)
+        return path
+
+    def _new_path(self, identity: int, known: dict[int, str]) -> str:
         _, parent, key = self.given[identity]
         if parent is None:
             return str(key)
         if isinstance(self.given[parent][0], Array):
-            return f"{self._path(parent)}[{key}]"
+            return f"{self._path(parent, known)}[{key}]"
         name = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
-        return f"{self._path(parent)}.{name}"
+        return f"{self._path(parent, known)}.{name}"

@@ -201,9 +201,9 @@ def to_probe_run(name: str, variables: Mapping[str, object], result: RenderResul
         else RunError(str(error.kind), error.message, error.node, error.offset, error.line, error.column),
         reads=tuple(
             [
-                Read(read.path, read.used, read.ops, read.line, read.column)
-                for read in result.reads
-                if _root(read.path) in REPORTED
+                Read(path, used, ops, line, column)
+                for path, used, ops, _, line, column in result.reads
+                if _root(path) in REPORTED
             ]
         ),
         variables=variables,
