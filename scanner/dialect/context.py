@@ -15,6 +15,9 @@ from scanner.dialect.walks import check_nesting
 Scope: TypeAlias = dict[str, Value]
 """The variables in sight. An inner scope starts as a copy, so what is set inside stays inside."""
 
+NAMES_PER_STEP = 16
+"""Variables copied into an inner scope for one step."""
+
 Output: TypeAlias = "list[Piece | Array]"
 """What a body has printed. Arrays stay as they are until the body ends, since they may still change."""
 
@@ -67,6 +70,11 @@ class Run:
     def leave_call(self) -> None:
         """The call is over."""
         self.calls -= 1
+
+    def inner(self, scope: Scope) -> Scope:
+        """A scope inside another, paid for by its size."""
+        self.charge(len(scope) // NAMES_PER_STEP)
+        return dict(scope)
 
     # -- output ----------------------------------------------------------------------------------------------------
 

@@ -8,10 +8,12 @@ closure that sees it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from scanner.dialect import nodes, operators
 from scanner.dialect.builtins import GLOBALS, TESTS, find_method, slice_of
+from scanner.dialect.builtins.arguments import as_integer
 from scanner.dialect.context import Run, Scope
 from scanner.dialect.errors import BreakSignal, ContinueSignal, LoopControl, RunFault
 from scanner.dialect.values import (
@@ -34,7 +36,7 @@ from scanner.dialect.values import (
     from_key,
     string,
 )
-from scanner.dialect.walks import equal, key_of, text_of
+from scanner.dialect.walks import equal, is_fixed, key_of, text_of
 
 Evaluate: TypeAlias = Callable[[Scope, Run], Value]
 Execute: TypeAlias = Callable[[Scope, Run], None]
@@ -44,6 +46,10 @@ ALIASES = {"count": "length", "d": "default", "e": "escape", "trim": "strip"}
 """Other names of filters; in filter position only."""
 TAKES_TEXT = frozenset({"capitalize", "lower", "replace", "strip", "title", "upper", "wordcount"})
 """Filters that, without arguments, turn their operand into a string first."""
+PAIR_STEPS = 4
+"""Steps for a key and value put into a tuple."""
+UNPLACED = -1
+"""The offset of an expression that llama.cpp does not name in errors."""
 NOT_FOUND = "object_property"
 """The hint of a member that is not there and has no name to give."""
 
@@ -167,7 +173,7 @@ def for_statement(node: nodes.For) -> Execute:
     def selected(items: list[Value], scope: Scope, run: Run) -> list[Value]:
         kept = []
         for item in items:
-            inner = dict(scope)
+            inner = run.inner(scope)
             bind(inner, run, item)
             if condition is not None and condition(inner, run).truth():
                 kept.append(item)
@@ -201,7 +207,7 @@ def for_statement(node: nodes.For) -> Execute:
             run.charge_items(len(items))
             if condition is not None:
                 items = selected(items, scope, run)
-            completed = rounds(items, dict(scope), run)
+            completed = rounds(items, run.inner(scope), run)
             if not completed and otherwise is not None:
                 otherwise(scope, run)
         except RunFault as fault:
@@ -218,6 +224,7 @@ def loop_items(value: Value, run: Run, place: int, *, pairs: bool) -> list[Value
         return list(value.items)
     if isinstance(value, Object):
         run.trace.add(value, "object_access", place)
+        run.charge_items(len(value.entries) * (PAIR_STEPS if pairs else 1))
         if not pairs:
             return [from_key(key) for key in value.entries]
         return [Tuple([from_key(key), item]) for key, item in value.entries.items()]
@@ -324,13 +331,14 @@ class MacroFunction(Function):
     def invoke(self, run: Run, scope: Scope, arguments: list[Value]) -> Value:
         """Run the body in a copy of the *caller's* variables: scope is dynamic."""
         run.enter_call()
-        inner = dict(scope)
-        for position, parameter in enumerate(self.parameters):
-            given = self._argument(position, parameter, run, scope, arguments)
-            inner[parameter.name] = given
-        result = self.body(inner, run)
-        run.leave_call()
-        return result
+        try:
+            run.charge(len(self.parameters) * (1 + len(arguments) // 8))
+            inner = run.inner(scope)
+            for position, parameter in enumerate(self.parameters):
+                inner[parameter.name] = self._argument(position, parameter, run, scope, arguments)
+            return self.body(inner, run)
+        finally:
+            run.leave_call()
 
     def _argument(self, position: int, parameter: Parameter, run: Run, scope: Scope, arguments: list[Value]) -> Value:
         if position >= len(arguments):
@@ -409,7 +417,7 @@ def call_block(node: nodes.CallBlock) -> Execute:
             function = callee(scope, run)
             if not isinstance(function, Function):
                 raise RunFault(f"Callee is not a function: got {function.type_name}")
-            inner = dict(scope)
+            inner = run.inner(scope)
             inner["caller"] = CallerFunction(parameters, body, scope)
             run.charge(1)
             run.print(function.invoke(run, inner, given))
@@ -421,7 +429,7 @@ def call_block(node: nodes.CallBlock) -> Execute:
 
 
 def filter_block(node: nodes.FilterBlock) -> Execute:
-    apply = compile_filter(node.filter, "Invalid filter expression")
+    apply = compile_filter(node.filter)
     body = compile_captured(node.body)
     offset = node.offset
 
@@ -493,7 +501,8 @@ def name(node: nodes.NameNode) -> Evaluate:
         if value is None or value.__class__ is Undefined:
             return Undefined(wanted) if fallback is None else fallback
         trace = run.trace
-        if id(value) in trace.given:
+        identity = id(value)
+        if identity in trace.given and identity not in trace.marks:
             trace.use(value, offset)
         return value
 
@@ -550,26 +559,33 @@ def member(node: nodes.Member) -> Evaluate:
         return slice_member(node, node.key)
     if node.computed and isinstance(node.key, nodes.StringLiteral):
         return literal_member(node, node.key.value)
-    if node.computed or isinstance(node.key, nodes.IntegerLiteral):
+    if node.computed or (isinstance(node.key, nodes.IntegerLiteral) and node.key.value >= 0):
         return computed_member(node)
-    return static_member(node)
+    if isinstance(node.key, nodes.NameNode):
+        return static_member(node, node.key.name)
+    return refused_member(node)
 
 
-def static_member(node: nodes.Member) -> Evaluate:
+def refused_member(node: nodes.Member) -> Evaluate:
+    """`left.-1`, `left.1.5`: they parse, and fail when run."""
+    left, offset = compile_operand(node.left), node.offset
+    negative = isinstance(node.key, nodes.IntegerLiteral)
+    message = "Static member property " + ("cannot be negative" if negative else "must be an identifier")
+
+    def evaluate(scope: Scope, run: Run) -> Value:
+        try:
+            left(scope, run)
+            raise RunFault(message)
+        except RunFault as fault:
+            fault.at("MemberExpression", offset)
+            raise
+
+    return evaluate
+
+
+def static_member(node: nodes.Member, wanted: str) -> Evaluate:
     """`left.name`: a method first, then a key."""
     left, offset, place = compile_operand(node.left), node.offset, node.place
-    if not isinstance(node.key, nodes.NameNode):
-
-        def refuse(scope: Scope, run: Run) -> Value:
-            try:
-                left(scope, run)
-                raise RunFault("Static member property must be an identifier")
-            except RunFault as fault:
-                fault.at("MemberExpression", offset)
-                raise
-
-        return refuse
-    wanted = node.key.name
     key = wanted.encode()
 
     def evaluate(scope: Scope, run: Run) -> Value:
@@ -588,8 +604,9 @@ def static_member(node: nodes.Member) -> Evaluate:
                 trace.add(owner, "object_access", place)
             if isinstance(owner, Object):
                 found = owner.entries.get(key)
-                if found is not None:
-                    trace.use(found, place)
+                if found is not None and found.__class__ is not Undefined:
+                    if id(found) not in trace.marks:
+                        trace.use(found, place)
                     return found
             return Undefined(wanted)
         except RunFault as fault:
@@ -610,12 +627,13 @@ def literal_member(node: nodes.Member, wanted: bytes) -> Evaluate:
             if owner.__class__ is not Object:
                 return Undefined(NOT_FOUND) if owner.__class__ is Undefined else look_up(run, owner, index, place)
             found = owner.entries.get(wanted)
-            if found is None:
+            if found is None or found.__class__ is Undefined:
                 return look_up(run, owner, index, place)
             trace = run.trace
             if id(owner) in trace.given:
                 trace.add(owner, "object_access", place)
-            trace.use(found, place)
+            if id(found) not in trace.marks:
+                trace.use(found, place)
             return found
         except RunFault as fault:
             fault.at("MemberExpression", offset)
@@ -633,6 +651,7 @@ def computed_member(node: nodes.Member) -> Evaluate:
         try:
             owner = left(scope, run)
             index = key(scope, run) if key is not None else Undefined()
+            check_index(run, index)
             if owner.__class__ is Undefined or index.__class__ is Undefined:
                 return Undefined(NOT_FOUND)
             return look_up(run, owner, index, place)
@@ -643,18 +662,35 @@ def computed_member(node: nodes.Member) -> Evaluate:
     return evaluate
 
 
+def check_index(run: Run, index: Value) -> None:
+    """Refuse what llama.cpp cannot hash, before it looks at the owner. An array or object of plain values passes here,
+    and is refused by those who need a key."""
+    if isinstance(index, String | Integer | Undefined):
+        return
+    inside = [index]
+    if isinstance(index, Array):
+        inside = index.items
+    elif isinstance(index, Object):
+        inside = list(index.entries.values())
+    run.charge_items(len(inside))
+    if not all(is_fixed(run, item) for item in inside):
+        raise RunFault(f"Type: {index.type_name} is not allowed as object key")
+
+
 def look_up(run: Run, owner: Value, index: Value, place: int) -> Value:
     """`owner[index]`, both defined. Raises `RunFault` for an index that the owner's type does not take."""
     found: Value | None = None
     if isinstance(owner, Object):
         found = owner.entries.get(key_of(run, index))
+        if found.__class__ is Undefined:
+            found = None
     elif isinstance(owner, Array | String):
         if isinstance(index, Integer | Boolean):
-            found = item_at(owner, int(index.value))
+            found = item_at(run, owner, int(index.value))
     elif not isinstance(index, String):
         raise RunFault(f"Cannot access property with non-string: got {index.type_name}")
     if found is None and isinstance(index, String):
-        wanted = index.text().decode("utf-8", "replace")
+        wanted = text_of(run, index).decode("utf-8", "replace")
         run.trace.add(owner, wanted, place)
         method = find_method(owner, wanted)
         if method is not None:
@@ -678,13 +714,13 @@ def mark_access(run: Run, owner: Value, index: Value, place: int) -> None:
         run.trace.use(owner, place)
 
 
-def item_at(owner: Array | String, index: int) -> Value | None:
+def item_at(run: Run, owner: Array | String, index: int) -> Value | None:
     """The item at an index; negative ones count from the end of arrays, and find nothing in strings."""
     if isinstance(owner, Array):
         return owner.items[index] if -len(owner.items) <= index < len(owner.items) else None
     if not 0 <= index < owner.size:
         return None
-    return string(owner.text()[index : index + 1], owner.is_input)
+    return string(text_of(run, owner)[index : index + 1], owner.is_input)
 
 
 def slice_member(node: nodes.Member, inside: nodes.Slice) -> Evaluate:
@@ -696,6 +732,8 @@ def slice_member(node: nodes.Member, inside: nodes.Slice) -> Evaluate:
         try:
             owner = left(scope, run)
             start, stop, step = [None if part is None else part(scope, run) for part in parts]
+            if step is not None:
+                as_integer(step)  # llama.cpp wants it to be one before it asks whether there is anything to slice
             run.trace.add(owner, "slice", place)
             if find_method(owner, "slice") is None:
                 raise RunFault(f"Unknown (built-in) filter 'slice' for type {owner.type_name}")
@@ -755,17 +793,19 @@ def spread(node: nodes.Spread) -> Evaluate:
     return evaluate
 
 
-def compile_filter(node: nodes.Expression, refusal: str) -> Callable[[Scope, Run, Evaluate], Value]:
+def compile_filter(node: nodes.Expression) -> Callable[[Scope, Run, Evaluate], Value]:
     """What applies a filter to an operand: the operand is evaluated first, then the arguments, then the name."""
     wanted, arguments = named_call(node)
     wanted = ALIASES.get(wanted, wanted) if wanted is not None else None
+    called = isinstance(node, nodes.Call)
+    refusal = "Filter callee must be an identifier" if called else "Invalid filter expression"
     place = node.callee.offset if isinstance(node, nodes.Call) else node.offset
 
     def apply(scope: Scope, run: Run, operand: Evaluate) -> Value:
         value = operand(scope, run)
-        given = [argument(scope, run) for argument in arguments]
         if wanted is None:
             raise RunFault(refusal)
+        given = [argument(scope, run) for argument in arguments]
         if not given and wanted in TAKES_TEXT and not isinstance(value, String | Undefined):
             value = string(text_of(run, value))
         run.trace.add(value, wanted, place)
@@ -791,10 +831,7 @@ def named_call(node: nodes.Expression) -> tuple[str | None, list[Evaluate]]:
 
 def filtered(node: nodes.Filter) -> Evaluate:
     operand = compile_expression(node.operand)
-    called = isinstance(node.filter, nodes.Call)
-    apply = compile_filter(
-        node.filter, "Filter callee must be an identifier" if called else "Invalid filter expression"
-    )
+    apply = compile_filter(node.filter)
     offset = node.offset
 
     def evaluate(scope: Scope, run: Run) -> Value:
@@ -813,14 +850,15 @@ def test(node: nodes.Test) -> Evaluate:
     check = TESTS.get(wanted) if wanted is not None else None
     negated, offset = node.negated, node.offset
     operation = f"test_is_{wanted}"
+    called = isinstance(node.test, nodes.Call)
     place = node.test.callee.offset if isinstance(node.test, nodes.Call) else node.test.offset
 
     def evaluate(scope: Scope, run: Run) -> Value:
         try:
             value = operand(scope, run)
-            given = [value, *[argument(scope, run) for argument in arguments]]
             if wanted is None:
-                raise RunFault("Invalid test expression")
+                raise RunFault("Test callee must be an identifier" if called else "Invalid test expression")
+            given = [value, *[argument(scope, run) for argument in arguments]]
             if check is None:
                 raise RunFault(f"Unknown test '{wanted}'")
             run.trace.add(value, operation, place)
@@ -912,18 +950,25 @@ def ternary(node: nodes.Ternary) -> Evaluate:
 
 
 def select(node: nodes.Select) -> Evaluate:
-    condition, value = compile_operand(node.condition), compile_expression(node.value)
+    condition, value = compile_expression(unplaced(node.condition)), compile_expression(unplaced(node.value))
     offset = node.offset
 
     def evaluate(scope: Scope, run: Run) -> Value:
         try:
-            holds = condition(scope, run).truth()
+            return value(scope, run) if condition(scope, run).truth() else Undefined()
         except RunFault as fault:
+            if fault.offset == UNPLACED:
+                fault.node = None
             fault.at("SelectExpression", offset)
             raise
-        return value(scope, run) if holds else Undefined()
 
     return evaluate
+
+
+def unplaced(node: nodes.Expression) -> nodes.Expression:
+    """An operand of a `Select`: llama.cpp gives its own errors, not those further in, to the `Select`. A name has
+    none, and its offset is where its value is read."""
+    return node if isinstance(node, nodes.NameNode) else replace(node, offset=UNPLACED)
 
 
 EXPRESSIONS: dict[type[nodes.Node], Callable[..., Evaluate]] = {

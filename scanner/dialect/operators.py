@@ -177,9 +177,7 @@ def _repeat(run: Run, text: String, times: Integer) -> Value:
 
 
 def _substring(run: Run, operator: str, left: String, right: String) -> Value:
-    if right.size > run.limits.output_bytes // 1024:
-        run.charge_text(right.size)
-    return _membership(operator, left.text() in right.text())
+    return _membership(operator, text_of(run, left) in text_of(run, right))
 
 
 def contains(run: Run, item: Value, holder: Value) -> bool:
@@ -192,7 +190,7 @@ def contains(run: Run, item: Value, holder: Value) -> bool:
         if not isinstance(item, String):
             expected = "'in' test expects args[1] as string when args[0] is string"
             raise RunFault(f"{expected}, got args[1] as {item.type_name}")
-        return item.text() in holder.text()
+        return text_of(run, item) in text_of(run, holder)
     if isinstance(holder, Object):
         return key_of(run, item) in holder.entries
     raise RunFault(f"'in' test expects iterable as first argument, got {holder.type_name}")

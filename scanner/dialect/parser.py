@@ -225,7 +225,9 @@ class Parser:
         return nodes.CallBlock(offset, call, parameters, body)
 
     def filter_block(self, offset: int) -> nodes.Statement:
-        filter_node = self.filter_name()
+        filter_node = self.primary()
+        if isinstance(filter_node, nodes.NameNode) and self.current.kind == Kind.LEFT_PAREN:
+            filter_node = self.postfix(filter_node)
         self.close_tag()
         body = self.body(b"endfilter")
         self.end_block()
@@ -331,7 +333,7 @@ class Parser:
             test = self.primary()
             place = self.current.offset
             if self.current.kind == Kind.LEFT_PAREN:
-                test = nodes.Call(place, test, self.arguments())
+                test = self.postfix(test)
             elif self.at_test_argument():
                 test = nodes.Call(place, test, [self.unary()])
             operand = nodes.Test(offset, operand, negated, test)
@@ -451,6 +453,10 @@ class Parser:
         raise self.unexpected()
 
     def unexpected(self) -> SyntaxFault:
+        """What to raise where no expression can start, or go on. At the end, llama.cpp points at the last token."""
+        if self.current.kind == Kind.END:
+            last = self.tokens[self.position - 1]
+            return SyntaxFault(SyntaxKind.PARSER, "parser: Parser Error: Unexpected EOF", last.offset, excerpt=True)
         text = self.current.text.decode("utf-8", "replace")
         return self.fail(f"Unexpected token: {text} of type {self.current.kind}")
 

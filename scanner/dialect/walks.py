@@ -31,6 +31,10 @@ NESTING = 200
 """How deep values may nest when they are walked."""
 
 
+LONG_TEXT = 4096
+"""Bytes of text beyond which each look at it is paid for."""
+
+
 class Work(Protocol):
     """Whoever pays for a walk: a run."""
 
@@ -56,6 +60,8 @@ def text_of(work: Work, value: Value) -> bytes:
     """Any value as a string (section 4). Raises `RunFault` for what has no text."""
     if isinstance(value, Array | Object):
         return shown(work, value)
+    if isinstance(value, String) and value.size > LONG_TEXT:
+        work.charge(value.size >> 8)
     return value.text()
 
 
@@ -89,6 +95,8 @@ def shown(work: Work, value: Value, depth: int = 0) -> bytes:
 def key_of(work: Work, value: Value) -> Key:
     """A value as a key of an object. Raises `RunFault` for what is not hashable."""
     if not isinstance(value, Tuple):
+        if isinstance(value, String) and value.size > LONG_TEXT:
+            work.charge(value.size >> 8)
         return value.key()
     if not is_fixed(work, value):
         raise RunFault("Object key of unhashable type: Tuple")
@@ -123,7 +131,7 @@ def equal(work: Work, left: Value, right: Value) -> bool:
 def _same_text(work: Work, left: String, right: String) -> bool:
     if left.size != right.size:
         return False
-    if left.size > 4096:
+    if left.size > LONG_TEXT:
         work.charge(left.size >> 8)
     return left.parts == right.parts or left.text() == right.text()
 

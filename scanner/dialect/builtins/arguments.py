@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scanner.dialect.errors import RunFault
+from scanner.dialect.operators import to_int64
 from scanner.dialect.values import Boolean, Float, Integer, KeywordArgument, String, Undefined, Value
 
 
@@ -29,8 +30,10 @@ def expect_integer(function: str, value: Value) -> Integer:
 
 def as_integer(value: Value) -> int:
     """A number or boolean as an integer."""
-    if isinstance(value, Integer | Float | Boolean):
+    if isinstance(value, Integer | Boolean):
         return int(value.value)
+    if isinstance(value, Float):
+        return to_int64(value.value)
     raise RunFault(f"{value.type_name} is not an int value")
 
 

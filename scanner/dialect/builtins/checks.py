@@ -22,6 +22,7 @@ from scanner.dialect.values import (
     Undefined,
     Value,
 )
+from scanner.dialect.walks import text_of
 
 Check: TypeAlias = Callable[[Run, list[Value]], bool]
 """A test: the run and its arguments, what is tested first. Raises `RunFault`."""
@@ -78,23 +79,23 @@ def divisible(run: Run, arguments: list[Value]) -> bool:
 
 def lower(run: Run, arguments: list[Value]) -> bool:
     expect_count("", arguments, 1)
-    text = expect_string("", arguments[0]).text()
+    text = text_of(run, expect_string("", arguments[0]))
     return text.lower() == text
 
 
 def upper(run: Run, arguments: list[Value]) -> bool:
     expect_count("", arguments, 1)
-    text = expect_string("", arguments[0]).text()
+    text = text_of(run, expect_string("", arguments[0]))
     return text.upper() == text
 
 
-def comparison(holds: Callable[[Value, Value], bool]) -> Check:
+def comparison(holds: Callable[[Run, Value, Value], bool]) -> Check:
     """`eq`, `ne`, `lt`, …: false for values that do not compare."""
 
     def check(run: Run, arguments: list[Value]) -> bool:
         expect_count("", arguments, 2, 2)
         left, right = arguments
-        return comparable(left, right) and holds(left, right)
+        return comparable(left, right) and holds(run, left, right)
 
     return check
 
@@ -134,9 +135,9 @@ def not_implemented(message: str) -> Check:
 
 
 _EQUAL = comparison(same)
-_NOT_EQUAL = comparison(lambda left, right: not same(left, right))
+_NOT_EQUAL = comparison(lambda run, left, right: not same(run, left, right))
 _LESS = comparison(less)
-_GREATER = comparison(lambda left, right: less(right, left))
+_GREATER = comparison(lambda run, left, right: less(run, right, left))
 
 TESTS: dict[str, Check] = {
     "boolean": is_a(Boolean),
@@ -150,7 +151,7 @@ TESTS: dict[str, Check] = {
     "false": is_boolean(False),
     "filter": not_implemented("filter test not implemented"),
     "float": is_a(Float),
-    "ge": comparison(lambda left, right: same(left, right) or less(right, left)),
+    "ge": comparison(lambda run, left, right: same(run, left, right) or less(run, right, left)),
     "greaterthan": _GREATER,
     "gt": _GREATER,
     "in": is_in,

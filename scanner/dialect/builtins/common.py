@@ -106,7 +106,7 @@ def slice_of(run: Run, owner: Value, start: Value | None, stop: Value | None, st
     chosen = _forwards(size, first, last, stride) if stride > 0 else _backwards(size, first, last, stride)
     if isinstance(owner, String):
         run.charge_bytewise(len(chosen))
-        text = owner.text()
+        text = text_of(run, owner)
         return string(bytes([text[index] for index in chosen]), owner.is_input)
     items = owner.items if isinstance(owner, Array) else []
     run.charge_items(len(chosen))

@@ -18,6 +18,7 @@ from scanner.dialect.builtins.ordering import in_order
 from scanner.dialect.context import Run
 from scanner.dialect.errors import RunFault
 from scanner.dialect.values import Array, Code, Integer, Key, Null, Object, String, Tuple, Value, from_key
+from scanner.dialect.walks import key_of
 
 
 def entries_of(run: Run, arguments: list[Value]) -> dict[Key, Value]:
@@ -34,7 +35,7 @@ def get(run: Run, arguments: list[Value]) -> Value:
     if not isinstance(arguments[1], String):
         raise RunFault("get: second argument must be a string (key)")
     fallback = arguments[2] if len(arguments) > 2 else Null()
-    return entries_of(run, arguments).get(arguments[1].key(), fallback)
+    return entries_of(run, arguments).get(key_of(run, arguments[1]), fallback)
 
 
 def keys(run: Run, arguments: list[Value]) -> Value:
@@ -49,6 +50,7 @@ def values(run: Run, arguments: list[Value]) -> Value:
 
 def items(run: Run, arguments: list[Value]) -> Value:
     """`items`: key and value in tuples."""
+    run.charge(4 * len(entries_of(run, arguments)))
     return Array([Tuple([from_key(key), value]) for key, value in entries_of(run, arguments).items()])
 
 
@@ -63,7 +65,7 @@ def dictsort(run: Run, arguments: list[Value]) -> Value:
     position = 1 if isinstance(by, String) and by.text() == b"value" else 0
     pairs = [(key, (from_key(key), value)) for key, value in entries_of(run, arguments).items()]
     backwards = named(arguments, "reverse", 3).truth()
-    ordered = in_order(pairs, lambda pair: pair[1][position], reverse=backwards)
+    ordered = in_order(run, pairs, lambda pair: pair[1][position], reverse=backwards)
     return Object({key: value for key, (_, value) in ordered})
 
 

@@ -8,11 +8,15 @@ from typing import TypeVar
 
 from scanner.dialect.errors import RunFault
 from scanner.dialect.values import Boolean, Float, Integer, String, Value
+from scanner.dialect.walks import Work, text_of
 
 T = TypeVar("T")
 
+SORT_STEPS = 16
+"""Steps for each item of a sort: about as many comparisons."""
 
-def less(left: Value, right: Value) -> bool:
+
+def less(work: Work, left: Value, right: Value) -> bool:
     """Whether `left` comes before `right`. Numbers and strings do; a number and a string compare as strings; anything
     else never does. Raises `RunFault` for two booleans."""
     if isinstance(left, Integer | Float) and isinstance(right, Integer | Float):
@@ -20,17 +24,17 @@ def less(left: Value, right: Value) -> bool:
     if isinstance(left, Boolean) and isinstance(right, Boolean):
         raise RunFault("Unsupported comparison operator for bool type")
     if _ordered(left) and _ordered(right):
-        return left.text() < right.text()
+        return text_of(work, left) < text_of(work, right)
     return False
 
 
-def same(left: Value, right: Value) -> bool:
+def same(work: Work, left: Value, right: Value) -> bool:
     """Whether the two compare as equal, by the same rules; booleans by value."""
     if isinstance(left, Boolean) and isinstance(right, Boolean):
         return left.value == right.value
     if isinstance(left, Integer | Float) and isinstance(right, Integer | Float):
         return left.value == right.value
-    return _ordered(left) and _ordered(right) and left.text() == right.text()
+    return _ordered(left) and _ordered(right) and text_of(work, left) == text_of(work, right)
 
 
 def comparable(left: Value, right: Value) -> bool:
@@ -44,24 +48,25 @@ def _ordered(value: Value) -> bool:
     return isinstance(value, Integer | Float | String)
 
 
-def in_order(items: list[T], key: Callable[[T], Value], *, reverse: bool) -> list[T]:
+def in_order(work: Work, items: list[T], key: Callable[[T], Value], *, reverse: bool) -> list[T]:
     """The items sorted by `key`, equal ones as they came; reversed, the comparison is."""
+    work.charge(len(items) * SORT_STEPS)
     keyed = [(key(item), item) for item in items]
     if all(_ordered(found) for found, _ in keyed):
-        compare = cmp_to_key(partial(_compare, reverse=reverse))
+        compare = cmp_to_key(partial(_compare, work, reverse=reverse))
         keyed.sort(key=lambda pair: compare(pair[0]))
     else:
-        _insert_in_order(keyed, reverse=reverse)
+        _insert_in_order(work, keyed, reverse=reverse)
     return [item for _, item in keyed]
 
 
-def _compare(left: Value, right: Value, *, reverse: bool) -> int:
+def _compare(work: Work, left: Value, right: Value, *, reverse: bool) -> int:
     if reverse:
         left, right = right, left
-    return -1 if less(left, right) else int(less(right, left))
+    return -1 if less(work, left, right) else int(less(work, right, left))
 
 
-def _insert_in_order(keyed: list[tuple[Value, T]], *, reverse: bool) -> None:
+def _insert_in_order(work: Work, keyed: list[tuple[Value, T]], *, reverse: bool) -> None:
     """Sort in place where some keys never compare: then the result depends on the method, and llama.cpp's inserts.
 
     An item that comes before the very first goes to the front; any other moves left as long as it comes before its
@@ -69,9 +74,10 @@ def _insert_in_order(keyed: list[tuple[Value, T]], *, reverse: bool) -> None:
     """
 
     def before(a: tuple[Value, T], b: tuple[Value, T]) -> bool:
-        return less(b[0], a[0]) if reverse else less(a[0], b[0])
+        return less(work, b[0], a[0]) if reverse else less(work, a[0], b[0])
 
     for position in range(1, len(keyed)):
+        work.charge(position)
         item = keyed.pop(position)
         place = position
         if before(item, keyed[0]):

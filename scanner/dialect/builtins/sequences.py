@@ -76,6 +76,7 @@ def pop(run: Run, arguments: list[Value]) -> Value:
     """`pop([index])`: in place; gives what was taken out."""
     array = _mutable(arguments[0])
     size = len(array.items)
+    run.charge(size // 64)
     index = as_integer(arguments[1]) if len(arguments) > 1 else -1
     index = index + size if index < 0 else index
     if not 0 <= index < size:
@@ -98,7 +99,7 @@ def sort(run: Run, arguments: list[Value]) -> Value:
     """`sort([reverse[, case_sensitive[, attribute]]])`: always case-sensitive."""
     backwards = named(arguments, "reverse", 1).truth()
     attribute = named(arguments, "attribute", 3)
-    ordered = in_order(items_of(run, arguments), lambda item: _sort_key(run, item, attribute), reverse=backwards)
+    ordered = in_order(run, items_of(run, arguments), lambda item: _sort_key(run, item, attribute), reverse=backwards)
     return like(arguments[0], ordered)
 
 
@@ -116,7 +117,7 @@ def extreme(*, largest: bool) -> Code:
         # The first is compared with itself: for a boolean even that is an error.
         for item in items:
             challenger, holder = _sort_key(run, item, attribute), _sort_key(run, best, attribute)
-            if less(holder, challenger) if largest else less(challenger, holder):
+            if less(run, holder, challenger) if largest else less(run, challenger, holder):
                 best = item
         return best
 

@@ -86,14 +86,14 @@ def length(run: Run, arguments: list[Value]) -> Value:
 def startswith(run: Run, arguments: list[Value]) -> Value:
     """`startswith(text)`"""
     expect_count("startswith", arguments, 2)
-    prefix = expect_string("startswith", arguments[1]).text()
+    prefix = text_of(run, expect_string("startswith", arguments[1]))
     return boolean(operand(run, arguments).text().startswith(prefix))
 
 
 def endswith(run: Run, arguments: list[Value]) -> Value:
     """`endswith(text)`"""
     expect_count("endswith", arguments, 2)
-    suffix = expect_string("endswith", arguments[1]).text()
+    suffix = text_of(run, expect_string("endswith", arguments[1]))
     return boolean(operand(run, arguments).text().endswith(suffix))
 
 
@@ -117,8 +117,8 @@ def splitter(*, from_right: bool) -> Code:
 def replace(run: Run, arguments: list[Value]) -> Value:
     """`replace(old, new)`, everywhere."""
     expect_count("replace", arguments, 3)
-    old = expect_string("replace", arguments[1]).text()
-    new = expect_string("replace", arguments[2]).text()
+    old = text_of(run, expect_string("replace", arguments[1]))
+    new = text_of(run, expect_string("replace", arguments[2]))
     if len(arguments) > 3 and as_integer(arguments[3]) > 0:
         raise NotImplementedFault("String replace with count argument not implemented")
     text = operand(run, arguments)
