@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +15,16 @@ import click
 from scanner.chat.selection import select
 from scanner.console import clip, pad, severity, table, visible
 from scanner.judge.verdicts import Claim, claims
-from scanner.results import CAPABILITIES, ChatTemplate, FileResult, Outcome, ProbeRun, TemplateResult
+from scanner.results import (
+    CAPABILITIES,
+    ChatTemplate,
+    FileResult,
+    Outcome,
+    ProbeRun,
+    TemplateResult,
+    Verdict,
+    Verification,
+)
 
 OUTLIERS_SHOWN = 10
 """Outliers that a summary lists before it points to the query."""
@@ -68,10 +79,16 @@ def outcome_line(result: TemplateResult) -> str:
     return f"{result.outcome}: {visible(result.reason or '')}"
 
 
-def selection_line(result: FileResult) -> str | None:
-    """Which of a file's templates a server uses; None where there is only the one."""
+def selection_line(result: FileResult, unparseable: Collection[str]) -> str | None:
+    """Which of a file's templates a server uses, given the variants that do not parse; None where there is only the
+    one."""
     metadata = result.metadata
-    chosen = select(result.templates, tokenizer_pre=metadata.tokenizer_pre, block_count=metadata.block_count)
+    chosen = select(
+        result.templates,
+        unparseable=unparseable,
+        tokenizer_pre=metadata.tokenizer_pre,
+        block_count=metadata.block_count,
+    )
     parts = []
     if chosen.fallback:
         parts.append(chosen.fallback)
@@ -120,18 +137,68 @@ def flags_table(rows: Sequence[tuple[str, int, int, int, int]]) -> str:
     return table(["claimed by", "templates", "files"], lines)
 
 
+def builds_answer(analyses: Sequence[TemplateResult]) -> Iterator[str]:
+    """The flags of a template under several profiles, if there are several."""
+    if len(analyses) < 2:
+        return
+    rows = [
+        [
+            analysis.profile,
+            "".join([_mark(getattr(analysis.capabilities, name, None)) for name in CAPABILITIES]),
+            "" if analysis.capabilities is not None else analysis.outcome,
+        ]
+        for analysis in analyses
+    ]
+    yield table(["profile", FLAGS, ""], rows)
+    yield from FLAGS_LEGEND
+
+
+def verification_document(result: Verification) -> dict[str, object]:
+    """What the real llama.cpp said of one template, as JSON-compatible data."""
+    return asdict(result)
+
+
+def verification_lines(results: Sequence[Verification]) -> Iterator[str]:
+    """What the real llama.cpp said of some templates: all that is not equal, then the count."""
+    counts = Counter(result.verdict for result in results)
+    for result in results:
+        if result.verdict is not Verdict.EQUAL:
+            yield f"{result.sha256[:SHOWN_HASH]}  {result.verdict}: {visible(difference_text(result))}"
+    parts = [f"{counts[verdict]:,} {verdict}" for verdict in Verdict if counts[verdict]]
+    profile = f" by llama.cpp {results[0].profile}" if results else ""
+    yield f"{len(results):,} templates verified{profile}: " + (" · ".join(parts) or "none")
+
+
+def difference_text(result: Verification) -> str:
+    """Why a template is not equal, in one line."""
+    flags = [
+        f"{difference.capability} is {_yes(difference.engine)} in llama.cpp, {_yes(difference.ours)} here "
+        f"(probe {difference.probe})"
+        for difference in result.differences
+    ]
+    return "; ".join([*flags, *([result.reason] if result.reason else [])])
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
+
+
 FLAGS = "flags"
 MARKS = {True: "●", False: "○", None: "·"}
+FLAGS_LEGEND = (
+    "flags (● yes  ○ no  · no verdict):",
+    f"  {', '.join(CAPABILITIES[:5])},",
+    f"  {', '.join(CAPABILITIES[5:])}",
+)
 
 
 def query_answer(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
     """The rows of a query as a person reads them: the nine flags as marks, hashes short, paths below their common
     folder."""
     columns, shown = _with_flag_marks(columns, rows)
-    notes = []
+    notes: list[str] = []
     if FLAGS in columns:
-        notes.append("flags (● yes  ○ no  · no verdict):")
-        notes += [f"  {', '.join(CAPABILITIES[:5])},", f"  {', '.join(CAPABILITIES[5:])}"]
+        notes += FLAGS_LEGEND
     for place, column in enumerate(columns):
         if column == "sha256":
             shown = _changed(shown, place, lambda value: str(value)[:SHOWN_HASH])

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import signal
 import sys
 import time
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -18,13 +21,14 @@ from typing import NoReturn, TypeVar
 import click
 
 from scanner import __version__, answers
+from scanner.chat.selection import DEFAULT
 from scanner.console import Bar, rows_as, visible
 from scanner.discover import discover
 from scanner.errors import CapscanError, UsageError
 from scanner.export import template_document
 from scanner.extract import extract
 from scanner.judge import ALL_RULES
-from scanner.pipeline import analyse_template
+from scanner.pipeline import analyse_profiles
 from scanner.probe.profiles import CURRENT, PROFILES
 from scanner.results import (
     ChatTemplate,
@@ -35,6 +39,19 @@ from scanner.results import (
     Severity,
     SourceKind,
     TemplateResult,
+    Verdict,
+    Verification,
+)
+from scanner.verify import (
+    Held,
+    Server,
+    ask_server,
+    held_by,
+    judge_server,
+    runs,
+    server_document,
+    server_lines,
+    verify_templates,
 )
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -56,18 +73,33 @@ database_option = click.option(
     metavar="URL|FILE",
     help="Database: a file, or an SQLAlchemy URL. Also $CAPSCAN_DB.",
 )
+ALL = "all"
+
 profile_option = click.option(
     "--profile",
-    type=click.Choice(sorted(PROFILES)),
+    type=click.Choice([*PROFILES, ALL]),
     default=CURRENT.name,
     show_default=True,
-    help="Engine profile: the llama.cpp build whose flags are computed.",
+    help="Engine profile: the llama.cpp build whose flags are computed; all shows what changes between builds.",
 )
+
+
+def profiles_of(profile: str) -> tuple[str, ...]:
+    """The profiles that `--profile` means, newest first."""
+    return tuple(PROFILES) if profile == ALL else (profile,)
 
 
 def format_option(*forms: str) -> Callable[[Command], Command]:
     """`--format` with these choices, the first of them the default."""
     return click.option("--format", "form", type=click.Choice(forms), default=forms[0], show_default=True)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 class Clock(click.ParamType[float]):
@@ -81,14 +113,11 @@ class Clock(click.ParamType[float]):
             return value
         text = str(value)
         try:
-            return float(text)
-        except ValueError:
-            pass
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
+            seconds = _seconds(text)
+            time.localtime(seconds)
+        except (ValueError, OverflowError, OSError):
             self.fail(f"{text!r} is neither seconds since the epoch nor an ISO date and time", param, ctx)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return seconds
 
 
 now_option = click.option("--now", "clock", type=Clock(), help="What the templates take for the present time.")
@@ -122,21 +151,27 @@ def probe(
     for result in _model_files(paths):
         if not result.templates:
             failed = failed or result.outcome is not Outcome.NO_TEMPLATE
-            click.echo(f"{result.file.path}: {result.outcome}: {result.reason}", err=True)
+            click.echo(visible(f"{result.file.path}: {result.outcome}: {result.reason}"), err=True)
             continue
-        line = answers.selection_line(result)
+        unparseable = set()
         for template in result.templates:
             if variant is not None and template.variant != variant:
                 continue
-            analysis = analyse_template(template.source, profile=profile, now=clock)
+            analyses = analyse_profiles(template.source, profiles_of(profile), now=clock)
+            if analyses[0].outcome is Outcome.NOT_PARSEABLE:
+                unparseable.add(template.variant)
             if trace is not None:
-                _print_trace(analysis, trace)
+                _print_trace(analyses[0], trace)
             elif form == "table":
-                _print_lines(answers.template_answer(template, result.file.path, analysis))
-            elif form == "jsonl":
-                click.echo(json.dumps(template_document(template, result.file.path, analysis), ensure_ascii=False))
+                _print_lines(answers.template_answer(template, result.file.path, analyses[0]))
+                _print_lines(answers.builds_answer(analyses))
             else:
-                documents.append(template_document(template, result.file.path, analysis))
+                documents += [template_document(template, result.file.path, analysis) for analysis in analyses]
+        if form == "jsonl":
+            for document in documents:
+                click.echo(json.dumps(document, ensure_ascii=False))
+            documents.clear()
+        line = answers.selection_line(result, unparseable)
         if form == "table" and line and trace is None:
             click.echo(line)
     if form == "json":
@@ -161,7 +196,8 @@ def _model_files(paths: Sequence[str]) -> Iterator[FileResult]:
 
 
 def _standard_input() -> FileResult:
-    source = sys.stdin.buffer.read()
+    # Python has no standard input where the shell closed it.
+    source = sys.stdin.buffer.read() if sys.stdin is not None else b""
     file = ModelFile("-", "-", SourceKind.JINJA, len(source), 0, "")
     return FileResult(file, Outcome.ANALYSED, (ChatTemplate("default", source, "standard input"),))
 
@@ -225,16 +261,29 @@ def scan(
     from scanner.store.session import open_database
 
     _check_fail_on(fail_on)
-    options = ScanOptions(workers, profile, clock, TaskLimits(timeout, memory * 1024**2))
+    options = ScanOptions(workers, profiles_of(profile), clock, TaskLimits(timeout, memory * 1024**2))
     engine = open_database(database)
     bar = Bar(quiet=quiet)
     started = time.perf_counter()
     try:
-        number = run_scan(engine, paths, options, progress=bar)
+        with _sigterm_as_interrupt():
+            number = run_scan(engine, paths, options, progress=bar)
     finally:
         bar.close()
-    _print_summary(database, number, form, time.perf_counter() - started)
-    return EXIT_FINDINGS if fail_on and _findings_at(database, fail_on) else 0
+    missing = _print_summary(database, number, form, time.perf_counter() - started)
+    if missing:
+        return EXIT_FAILED
+    return EXIT_FINDINGS if fail_on and _findings_at(database, number, fail_on) else 0
+
+
+@contextmanager
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """A service manager ends a scan with SIGTERM: like Ctrl-C, that keeps what was done."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _check_fail_on(fail_on: str | None) -> None:
@@ -243,18 +292,19 @@ def _check_fail_on(fail_on: str | None) -> None:
         raise UsageError(f"--fail-on {fail_on}: neither error, warning, note nor a rule (capscan rules lists them)")
 
 
-def _findings_at(database: str, fail_on: str) -> bool:
+def _findings_at(database: str, scan: int, fail_on: str) -> bool:
+    """Whether the scan's own files have a finding of this severity or worse, or of this rule."""
     from scanner.store import queries
     from scanner.store.session import open_database
 
     worst = list(Severity)
-    accepted = [str(level) for level in worst[: worst.index(Severity(fail_on)) + 1]] if fail_on in worst else []
-    rows = queries.run_named(open_database(database), "findings")
-    severity, rule = rows.columns.index("severity"), rows.columns.index("rule")
-    return any(row[severity] in accepted or row[rule] == fail_on for row in rows.rows)
+    accepted = worst[: worst.index(Severity(fail_on)) + 1] if fail_on in worst else []
+    found = queries.findings_of_scan(open_database(database), scan)
+    return any(severity in accepted or rule == fail_on for severity, rule in found)
 
 
-def _print_summary(database: str, number: int, form: str, seconds: float) -> None:
+def _print_summary(database: str, number: int, form: str, seconds: float) -> bool:
+    """Print the summary; gives whether a path that was asked for does not exist."""
     from scanner.store.session import open_database
     from scanner.summary import read_summary, summary_document, summary_lines
 
@@ -263,11 +313,118 @@ def _print_summary(database: str, number: int, form: str, seconds: float) -> Non
         click.echo(json.dumps(summary_document(summary), ensure_ascii=False, indent=2))
     else:
         _print_lines(summary_lines(summary, seconds, _database_hint(database)))
+    given = summary.scan.scan.sources
+    return any(not Path(path).exists() for path in given)
 
 
 def _database_hint(database: str) -> str:
     """What has to be added to the next command for the same database."""
-    return "" if database == DEFAULT_DATABASE or os.environ.get("CAPSCAN_DB") == database else f" --db {database}"
+    usual = database == DEFAULT_DATABASE or os.environ.get("CAPSCAN_DB") == database
+    return "" if usual else f" --db {shlex.quote(database)}"
+
+
+# -- verify ------------------------------------------------------------------------------------------------------------
+
+
+@cli.command()
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@database_option
+@click.option("--server", metavar="URL", help="A running llama-server to check instead.")
+@click.option("--api-key", envvar="LLAMA_API_KEY", help="Its API key, if it wants one. Also $LLAMA_API_KEY.")
+@click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Engines at once.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Seconds for one answer."
+)
+@format_option("table", "json")
+def verify(
+    paths: tuple[str, ...],
+    database: str,
+    server: str | None,
+    api_key: str | None,
+    workers: int,
+    timeout: float,
+    form: str,
+) -> int:
+    """Hold our flags against the real llama.cpp.
+
+    Without --server, the templates of the paths, or of the database, are put to the engine of the extra `oracle`, and
+    what it says is kept in the database. With --server, a running server's own template and flags are checked, and
+    whether it runs the template of PATH, or one that the database knows. Exit code 1 on any difference.
+    """
+    if server is not None:
+        return _verify_server(server, api_key, timeout, paths, database, form)
+    chosen = _templates_to_verify(paths, database)
+    results = list(verify_templates(chosen, workers=workers, timeout=timeout))
+    _keep_verifications(database, results)
+    if form == "json":
+        click.echo(json.dumps([answers.verification_document(result) for result in results], indent=2))
+    else:
+        _print_lines(answers.verification_lines(results))
+    return EXIT_FINDINGS if any(result.verdict is Verdict.DIFFERENT for result in results) else 0
+
+
+def _templates_to_verify(paths: Sequence[str], database: str) -> list[tuple[str, bytes]]:
+    """Each template once, by SHA-256."""
+    if paths:
+        held = [template for result in _model_files(paths) for template in result.templates]
+        return sorted({template.sha256: template.source for template in held}.items())
+    from scanner.store import queries
+    from scanner.store.migrate import ensure_current
+    from scanner.store.session import open_database
+
+    engine = open_database(database)
+    ensure_current(engine, create=False)
+    return list(queries.template_sources(engine))
+
+
+def _keep_verifications(database: str, results: Sequence[Verification]) -> None:
+    """In the database, if there is one; what it does not hold is only printed."""
+    from scanner.scan import utc_now
+    from scanner.store.migrate import ensure_current
+    from scanner.store.session import open_database
+    from scanner.store.writer import store_verifications
+
+    engine = open_database(database)
+    try:
+        ensure_current(engine, create=False)
+    except CapscanError:
+        return
+    store_verifications(engine, results, now=utc_now(), version=__version__)
+
+
+def _verify_server(
+    url: str, api_key: str | None, timeout: float, paths: Sequence[str], database: str, form: str
+) -> int:
+    verdict = judge_server(ask_server(url, api_key=api_key, timeout=timeout))
+    held = _known_as(verdict.server, paths, database)
+    if form == "json":
+        click.echo(json.dumps(server_document(verdict, held), indent=2))
+    else:
+        _print_lines(server_lines(verdict, held, asked=bool(paths)))
+    another = bool(paths) and not any(found.runs for found in held)
+    return EXIT_FINDINGS if verdict.differences or another else 0
+
+
+def _known_as(server: Server, paths: Sequence[str], database: str) -> list[Held]:
+    """The model files given, or those of the database, and whether the server runs their template."""
+    from scanner.store import queries
+    from scanner.store.migrate import ensure_current
+    from scanner.store.session import open_database
+
+    if paths:
+        return [held for result in _model_files(paths) for held in held_by(server, result)]
+    engine = open_database(database)
+    try:
+        ensure_current(engine, create=False)
+    except CapscanError:
+        return []
+    running = [sha256 for sha256, source in queries.template_sources(engine) if runs(server, source)]
+    return [
+        Held(appearance.path, appearance.variant, True)
+        for sha256 in running
+        for appearance in queries.template_detail(engine, sha256).appearances
+        if appearance.variant == DEFAULT
+    ]
 
 
 # -- asking the database -----------------------------------------------------------------------------------------------
@@ -328,7 +485,8 @@ def query(name: str | None, database: str, sql: str | None, listing: bool, secon
     if form == "table":
         _print_lines(answers.query_answer(answer.columns, rows))
     else:
-        click.echo(rows_as(form, answer.columns, rows))
+        # Not through click, which takes colours out of what goes into a file.
+        sys.stdout.write(rows_as(form, answer.columns, rows, escaped=sys.stdout.isatty()) + "\n")
     return 0
 
 
@@ -407,7 +565,9 @@ def current_revision(database: str) -> int:
     engine = open_database(database)
     found = current(engine)
     ours = head()
-    note = "" if found == ours else f" (this Capscan works with {ours}: capscan db upgrade{_database_hint(database)})"
+    older = found is None or found < ours
+    hint = f": capscan db upgrade{_database_hint(database)}" if older else ", which is older"
+    note = "" if found == ours else f" (this Capscan works with {ours}{hint})"
     click.echo(f"{database_name(engine)}: revision {found or 'none'}{note}")
     return 0
 

@@ -17,6 +17,10 @@ WIDTH = 100
 """Columns that a table may take."""
 NARROWEST = 8
 """Columns that a cell keeps at least."""
+ROOMY = 24
+"""Columns down to which other cells shrink before prose does."""
+PROSE = frozenset({"reason", "text", "why", "meaning", "expected", "what it answers"})
+"""Columns whose cells are sentences."""
 
 SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "note": None}
 
@@ -63,6 +67,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, width: in
     """An aligned table; numbers stand to the right, and the widest column gives way where it does not fit. What has too
     many columns for that is shown record by record."""
     cells = [[_cell(value) for value in row] for row in rows]
+    headers, cells = _without_empty_columns(headers, cells)
     if len(headers) * (NARROWEST + 2) - 2 > width:
         return _records(headers, cells, width)
     numeric = [
@@ -71,7 +76,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, width: in
     ]
     widths = [max([width_of(header), *[width_of(row[at]) for row in cells]]) for at, header in enumerate(headers)]
     while sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > NARROWEST:
-        widths[widths.index(max(widths))] -= 1
+        widths[_widest(headers, widths)] -= 1
     lines = [
         _line([click.style(pad(h, w, right=n), bold=True) for h, w, n in zip(headers, widths, numeric, strict=True)])
     ]
@@ -79,6 +84,17 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, width: in
         shown = [pad(clip(cell, w), w, right=n) for cell, w, n in zip(row, widths, numeric, strict=True)]
         lines.append(_line(shown))
     return "\n".join(lines)
+
+
+def _without_empty_columns(headers: Sequence[str], cells: list[list[str]]) -> tuple[Sequence[str], list[list[str]]]:
+    kept = [at for at in range(len(headers)) if not cells or any(row[at] for row in cells)]
+    return [headers[at] for at in kept], [[row[at] for at in kept] for row in cells]
+
+
+def _widest(headers: Sequence[str], widths: Sequence[int]) -> int:
+    """The column that gives way: prose last, as long as others have room."""
+    candidates = [at for at, header in enumerate(headers) if header not in PROSE and widths[at] > ROOMY]
+    return max(candidates or range(len(widths)), key=lambda at: widths[at])
 
 
 def _records(headers: Sequence[str], cells: Iterable[Sequence[str]], width: int) -> str:
@@ -106,15 +122,17 @@ def _line(cells: Sequence[str]) -> str:
     return "  ".join(cells).rstrip()
 
 
-def rows_as(form: str, headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Rows as `table`, `json` (a list of objects) or `csv`."""
+def rows_as(form: str, headers: Sequence[str], rows: Iterable[Sequence[object]], *, escaped: bool = False) -> str:
+    """Rows as `table`, `json` (a list of objects) or `csv`; `escaped`: text of a csv is made safe for a terminal."""
     if form == "table":
         return table(headers, rows)
     if form == "csv":
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(headers)
-        writer.writerows(rows)
+        writer.writerows(
+            [[visible(cell) if escaped and isinstance(cell, str) else cell for cell in row] for row in rows]
+        )
         return out.getvalue().rstrip("\n")
     listed = [dict(zip(headers, row, strict=True)) for row in rows]
     return json.dumps(listed, ensure_ascii=False, indent=2, default=_plain)

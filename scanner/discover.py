@@ -186,7 +186,7 @@ def _may_be_model(name: str, in_model: bool) -> bool:
     if name.startswith("."):
         return False
     suffix = os.path.splitext(name)[1].lower()
-    return suffix not in _NEVER_GGUF and not (in_model and suffix == ".jinja")
+    return suffix not in _NEVER_GGUF and not (in_model and name == TEMPLATE_FILE)
 
 
 def _kind(path: str) -> SourceKind | None:

@@ -139,7 +139,7 @@ def ask(question: Question, *, timeout: float = 60) -> Answer:
         raise OracleError(reason)
     with tempfile.TemporaryDirectory(prefix="capscan-oracle-") as folder:
         model = Path(folder, "model.gguf")
-        _write_model(model, question)
+        write_model(model, question)
         return _ask_child(model, question.requests, timeout)
 
 
@@ -217,7 +217,7 @@ def _tensors() -> Mapping[str, Any]:
     return {name: numbers.standard_normal(shape).astype(np.float32) for name, shape in _TENSORS.items()}
 
 
-def _write_model(path: Path, question: Question) -> None:
+def write_model(path: Path, question: Question) -> None:
     """Write a model of about 130 kB that holds the question's templates."""
     from gguf import GGUFValueType, GGUFWriter
 
@@ -341,7 +341,7 @@ def _serve(model: str) -> None:
         return
     # From here on the process ends the slow way: the log is written by a thread, and `os._exit` would cut it off.
     try:
-        server = xllamacpp.Server(_parameters(xllamacpp, model))
+        server = xllamacpp.Server(server_parameters(xllamacpp, model))
     except RuntimeError:
         # The exception does not say why, the log does.
         say({"end": True})
@@ -352,7 +352,7 @@ def _serve(model: str) -> None:
     say({"end": True})
 
 
-def _parameters(xllamacpp: Any, model: str) -> Any:
+def server_parameters(xllamacpp: Any, model: str) -> Any:
     parameters = xllamacpp.CommonParams()
     parameters.model.path = model
     parameters.n_ctx = _CONTEXT

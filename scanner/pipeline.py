@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from scanner.chat.handlers import detect, is_outdated_gemma4
 from scanner.chat.patches import Patched, patch
+from scanner.chat.selection import counts_as_none
 from scanner.dialect import DEFAULT_LIMITS, Limits, SyntaxKind, Template, TemplateSyntaxError
 from scanner.extract import extract
 from scanner.judge import TemplateFacts, judge
@@ -49,13 +51,26 @@ def analyse_template(
         handler=detect(source),
         patches=loaded.names,
     )
+    none = counts_as_none(source)
     try:
-        capabilities, probes = _probe(source, loaded, PROFILES[profile], now, limits)
-        result = _probed(result, capabilities, probes)
+        if none is None:
+            capabilities, probes = _probe(source, loaded, PROFILES[profile], now, limits)
+            result = _probed(result, capabilities, probes)
+        else:
+            result = replace(result, outcome=Outcome.NO_TEMPLATE, reason=f"{none}: llama.cpp uses ChatML instead")
     except TemplateSyntaxError as error:
         result = _unparsed(result, error)
     findings = _judge(result, source)
     return replace(result, findings=findings, duration=time.perf_counter() - started)
+
+
+def analyse_profiles(
+    source: bytes, profiles: Sequence[str], *, now: float | None = None, limits: Limits = DEFAULT_LIMITS
+) -> tuple[TemplateResult, ...]:
+    """A template under several engine profiles, in their order; what depends on the build is a finding of the first."""
+    first, *others = [analyse_template(source, profile=profile, now=now, limits=limits) for profile in profiles]
+    by_profile = {result.profile: result.capabilities for result in (first, *others) if result.capabilities is not None}
+    return replace(first, findings=_judge(first, source, by_profile)), *others
 
 
 def not_examined(sha256: str, profile: str, reason: str) -> TemplateResult:
@@ -94,7 +109,9 @@ def _unparsed(result: TemplateResult, error: TemplateSyntaxError) -> TemplateRes
     )
 
 
-def _judge(result: TemplateResult, source: bytes) -> tuple[Finding, ...]:
+def _judge(
+    result: TemplateResult, source: bytes, by_profile: Mapping[str, Capabilities] | None = None
+) -> tuple[Finding, ...]:
     return judge(
         TemplateFacts(
             source=source,
@@ -105,5 +122,6 @@ def _judge(result: TemplateResult, source: bytes) -> tuple[Finding, ...]:
             patches=result.patches,
             outdated_gemma4=is_outdated_gemma4(source),
             reason=result.reason,
+            by_profile=by_profile or {},
         )
     )

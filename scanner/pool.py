@@ -96,6 +96,8 @@ class WorkerPool:
             return Lost(f"ended with its worker process (exit code {error.exitcode})")
         except MemoryError:
             return Lost(f"needed more than {self.limits.memory // 1024**2} MiB of memory")
+        except Exception as error:
+            return Lost(f"failed: {type(error).__name__}: {error}")
 
 
 def _prepare_worker(memory: int) -> None:

@@ -200,7 +200,8 @@ class ProbeRun:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """llama.cpp's nine booleans for one template (`caps.md`)."""
+    """llama.cpp's nine booleans for one template (`caps.md`); `reasoning_effort` is None under a profile whose builds
+    have no such flag."""
 
     tools: bool
     tool_calls: bool
@@ -210,11 +211,12 @@ class Capabilities:
     typed_content: bool
     object_arguments: bool
     preserve_reasoning: bool
-    reasoning_effort: bool
+    reasoning_effort: bool | None
 
     def as_llama_cpp(self) -> dict[str, bool]:
-        """The map as `/props` reports it: full names, sorted."""
-        return {f"supports_{name}": bool(getattr(self, name)) for name in sorted(CAPABILITIES)}
+        """The map as `/props` reports it: full names, sorted; without a flag that the build does not have."""
+        flags = {name: getattr(self, name) for name in sorted(CAPABILITIES)}
+        return {f"supports_{name}": bool(holds) for name, holds in flags.items() if holds is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,35 @@ class Finding:
     text: str
     evidence: str
     line: int | None = None
+
+
+class Verdict(StrEnum):
+    """What the real llama.cpp says of our result for a template."""
+
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    NOT_COMPARABLE = "not comparable"
+
+
+@dataclass(frozen=True, slots=True)
+class FlagDifference:
+    """One flag that the real llama.cpp reports otherwise, and the probe that decides it."""
+
+    capability: str
+    ours: bool
+    engine: bool
+    probe: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """One template put to the real llama.cpp of a profile; `reason` says in words what no flag difference does."""
+
+    sha256: str
+    profile: str
+    verdict: Verdict
+    reason: str | None = None
+    differences: tuple[FlagDifference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -12,10 +13,11 @@ from sqlalchemy import Engine
 
 from scanner import __version__
 from scanner.discover import discover
+from scanner.errors import DatabaseError
 from scanner.judge import FileFacts, VariantFacts, judge_file
-from scanner.pipeline import ANALYSIS_VERSION, analyse_file, analyse_template, not_examined
+from scanner.pipeline import ANALYSIS_VERSION, analyse_file, analyse_profiles, not_examined
 from scanner.pool import DEFAULT_LIMITS, Lost, TaskLimits, WorkerPool
-from scanner.results import FileResult, ModelFile, Outcome, PassedOver, TemplateResult
+from scanner.results import ChatTemplate, FileResult, ModelFile, Outcome, PassedOver, TemplateResult
 from scanner.store import queries
 from scanner.store.migrate import ensure_current
 from scanner.store.writer import ScanWriter
@@ -43,10 +45,11 @@ class NoProgress:
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
-    """How to scan. `workers`: processes; `clock`: what the templates take for now, in seconds since the epoch."""
+    """How to scan. `workers`: processes; `profiles`: engine profiles, of which the scan's summary shows the first;
+    `clock`: what the templates take for now, in seconds since the epoch."""
 
     workers: int
-    profile: str
+    profiles: tuple[str, ...]
     clock: float | None = None
     limits: TaskLimits = DEFAULT_LIMITS
 
@@ -71,14 +74,16 @@ def run_scan(
     """
     ensure_current(engine, create=True)
     with ScanWriter(
-        engine, now=now, version=__version__, profile=options.profile, analysis_version=ANALYSIS_VERSION
+        engine, now=now, version=__version__, profile=options.profiles[0], analysis_version=ANALYSIS_VERSION
     ) as writer:
         scan = writer.begin(paths)
         try:
             with WorkerPool(options.workers, options.limits) as pool:
-                Scan(writer, pool, engine, options, progress or NoProgress()).run(paths)
-        except KeyboardInterrupt:
-            writer.finish("interrupted")
+                Scan(scan, writer, pool, engine, options, progress or NoProgress()).run(paths)
+        except BaseException:
+            # Whatever went wrong, it must not hide behind a second error.
+            with suppress(DatabaseError):
+                writer.finish("interrupted")
             raise
         writer.finish("finished")
     return scan
@@ -88,14 +93,21 @@ class Scan:
     """The stages of one scan."""
 
     def __init__(
-        self, writer: ScanWriter, pool: WorkerPool, engine: Engine, options: ScanOptions, progress: Progress
+        self,
+        number: int,
+        writer: ScanWriter,
+        pool: WorkerPool,
+        engine: Engine,
+        options: ScanOptions,
+        progress: Progress,
     ) -> None:
+        self.number = number
         self.writer = writer
         self.pool = pool
         self.engine = engine
         self.options = options
         self.progress = progress
-        self.to_judge: list[FileResult] = []
+        self.lost: set[str] = set()
 
     def run(self, paths: Sequence[str]) -> None:
         """All stages, in order."""
@@ -103,11 +115,21 @@ class Scan:
         for file, result in self.pool.map(analyse_file, self.changed_files(discover(paths))):
             self.keep_file(_file_result(file, result))
         self.progress.stage("templates")
-        analyse = partial(_analyse, profile=self.options.profile, clock=self.options.clock)
-        for (sha256, _), analysis in self.pool.map(analyse, self.writer.templates_without_analysis()):
-            self.writer.add_analysis(_template_result(sha256, self.options.profile, analysis))
-            self.progress.step()
+        for profile in self.options.profiles:
+            self.analyse_templates(profile)
         self.judge_files()
+
+    def analyse_templates(self, profile: str) -> None:
+        """All templates that lack an analysis under a profile, under every profile of the scan."""
+        profiles = self.options.profiles
+        analyse = partial(_analyse, profiles=profiles, clock=self.options.clock)
+        waiting = (task for task in self.writer.templates_without_analysis(profile) if task[0] not in self.lost)
+        for (sha256, _), results in self.pool.map(analyse, waiting):
+            if isinstance(results, Lost):
+                self.lost.add(sha256)
+            for result in _template_results(sha256, profiles, results):
+                self.writer.add_analysis(result)
+            self.progress.step()
 
     def changed_files(self, found: Iterable[ModelFile | PassedOver]) -> Iterator[ModelFile]:
         """What has to be opened; what was passed over or has not changed is recorded on the way."""
@@ -120,27 +142,23 @@ class Scan:
                 yield item
 
     def keep_file(self, result: FileResult) -> None:
-        """Record a file; one that a rule may have something to say about is judged at the end."""
+        """Record a file."""
         self.writer.add_file(result)
         self.progress.step()
-        if len(result.templates) > 1 or result.outcome is Outcome.NO_TEMPLATE:
-            self.to_judge.append(result)
 
     def judge_files(self) -> None:
-        """The rules about files, now that their templates are analysed."""
+        """The rules about files, on all that this scan saw, now that their templates are analysed."""
         self.writer.flush()
-        for result in self.to_judge:
+        for held in queries.held_in_scan(self.engine, self.number, self.options.profiles[0]):
             variants = [
-                VariantFacts(template, queries.claims_of(self.engine, template.sha256, self.options.profile))
-                for template in result.templates
+                VariantFacts(ChatTemplate(variant.variant, b"", ""), variant.outcome, variant.capabilities)
+                for variant in held.variants
             ]
-            findings = judge_file(FileFacts(result.outcome, variants))
-            if findings:
-                self.writer.add_file_findings(result.file.path, findings)
+            self.writer.add_file_findings(held.path, judge_file(FileFacts(held.outcome, variants)))
 
 
-def _analyse(task: tuple[str, bytes], *, profile: str, clock: float | None) -> TemplateResult:
-    return analyse_template(task[1], profile=profile, now=clock)
+def _analyse(task: tuple[str, bytes], *, profiles: tuple[str, ...], clock: float | None) -> tuple[TemplateResult, ...]:
+    return analyse_profiles(task[1], profiles, now=clock)
 
 
 def _file_result(file: ModelFile, result: FileResult | Lost) -> FileResult:
@@ -149,7 +167,9 @@ def _file_result(file: ModelFile, result: FileResult | Lost) -> FileResult:
     return result
 
 
-def _template_result(sha256: str, profile: str, result: TemplateResult | Lost) -> TemplateResult:
-    if isinstance(result, Lost):
-        return not_examined(sha256, profile, f"the analysis {result.reason}")
-    return result
+def _template_results(
+    sha256: str, profiles: tuple[str, ...], results: tuple[TemplateResult, ...] | Lost
+) -> tuple[TemplateResult, ...]:
+    if isinstance(results, Lost):
+        return tuple(not_examined(sha256, profile, f"the analysis {results.reason}") for profile in profiles)
+    return results

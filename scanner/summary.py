@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -12,10 +12,12 @@ from sqlalchemy import Engine
 from scanner import answers
 from scanner.console import clip, pad, severity, visible
 from scanner.export import template_document
-from scanner.results import ChatTemplate, FileResult, Outcome
+from scanner.probe.profiles import PROFILES
+from scanner.results import ChatTemplate, FileResult, Outcome, PassedOver, Verdict
 from scanner.store import queries
 
-NOT_EXAMINED = (Outcome.UNREADABLE, Outcome.NOT_PARSEABLE, Outcome.LIMIT_EXCEEDED, Outcome.NOT_A_MODEL, Outcome.SKIPPED)
+PASSED_OVER_SHOWN = 5
+"""Paths passed over that a summary lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,9 @@ class Summary:
 
 def read_summary(engine: Engine, scan_id: int) -> Summary:
     """The summary of a scan."""
-    return Summary(queries.scan_summary(engine, scan_id), queries.outlier_list(engine), queries.change_list(engine))
+    return Summary(
+        queries.scan_summary(engine, scan_id), queries.outlier_list(engine, scan_id), queries.change_list(engine)
+    )
 
 
 def summary_document(summary: Summary) -> dict[str, object]:
@@ -90,13 +94,19 @@ def summary_lines(summary: Summary, seconds: float, database_hint: str) -> Itera
         ]
     )
     yield from _outlier_lines(summary.outliers, database_hint)
-    if scan.passed_over:
-        yield f"Passed over ({len(scan.passed_over)}): " + clip(
-            "; ".join(f"{visible(passed.path)}: {passed.reason}" for passed in scan.passed_over), 400
-        )
+    yield from _passed_over_lines(scan.passed_over)
     if summary.changes:
         yield f"Since the last scan: {len(summary.changes):,} changes (capscan query changes{database_hint})"
     yield f"Report: capscan report{database_hint} -o report"
+
+
+def _passed_over_lines(passed_over: Sequence[PassedOver]) -> Iterator[str]:
+    if passed_over:
+        yield f"Passed over ({len(passed_over):,})"
+    for passed in passed_over[:PASSED_OVER_SHOWN]:
+        yield f"  {clip(visible(passed.path), 58)}: {visible(passed.reason)}"
+    if len(passed_over) > PASSED_OVER_SHOWN:
+        yield f"  … {len(passed_over) - PASSED_OVER_SHOWN:,} more"
 
 
 def _outcomes(counts: Mapping[Outcome, int]) -> str:
@@ -126,13 +136,29 @@ def show_template(engine: Engine, sha256: str, form: str) -> Iterator[str]:
         documents = [template_document(template, source, analysis.result) for analysis in detail.analyses]
         yield json.dumps(documents, ensure_ascii=False, indent=2)
         return
-    for analysis in detail.analyses:
-        yield from answers.template_answer(template, source, analysis.result)
+    yield from _analysis_lines(template, source, detail)
+    for found in detail.verifications:
+        result = found.verification
+        asked = f"llama.cpp {result.profile}, {found.verified_at:%Y-%m-%d}"
+        if result.verdict is Verdict.EQUAL:
+            yield f"verified against {asked}"
+        else:
+            yield f"{result.verdict} ({asked}): {visible(answers.difference_text(result))}"
     yield f"held by {len(detail.appearances):,}"
     for appearance in detail.appearances[:20]:
         yield f"  {visible(appearance.path)} ({visible(appearance.variant)})"
     if len(detail.appearances) > 20:
         yield f"  … {len(detail.appearances) - 20:,} more"
+
+
+def _analysis_lines(template: ChatTemplate, source: str, detail: queries.TemplateDetail) -> Iterator[str]:
+    """The analysis under the newest profile in full, the others by their flags."""
+    results = sorted(
+        [analysis.result for analysis in detail.analyses], key=lambda result: list(PROFILES).index(result.profile)
+    )
+    if results:
+        yield from answers.template_answer(template, source, results[0])
+    yield from answers.builds_answer(results)
 
 
 def show_file(engine: Engine, name: str, form: str) -> Iterator[str]:
@@ -153,13 +179,15 @@ def show_file(engine: Engine, name: str, form: str) -> Iterator[str]:
             yield f"  {visible(variant.variant)}: template {variant.sha256[: answers.SHOWN_HASH]} · {variant.outcome}"
     for finding in detail.findings:
         yield f"{severity(finding.severity)} {finding.rule}: {visible(finding.text)}"
-    line = answers.selection_line(result) if result.templates or result.outcome is Outcome.NO_TEMPLATE else None
+    unparseable = [held.variant for held in detail.variants if held.outcome is Outcome.NOT_PARSEABLE]
+    shows = result.templates or result.outcome is Outcome.NO_TEMPLATE
+    line = answers.selection_line(result, unparseable) if shows else None
     if line:
         yield f"  {line}"
     for template in result.templates:
         yield ""
-        for analysis in queries.template_detail(engine, template.sha256).analyses:
-            yield from answers.template_answer(template, result.file.path, analysis.result)
+        found = queries.template_detail(engine, template.sha256)
+        yield from _analysis_lines(template, result.file.path, found)
 
 
 def _metadata_lines(result: FileResult) -> Iterator[str]:

@@ -79,7 +79,7 @@ def test_a_file_given_directly_is_always_taken(tmp_path: Path) -> None:
 )
 def test_a_model_directory_is_one_model(tmp_path: Path, mark: str) -> None:
     tree(tmp_path, f"m/{mark}", "m/own.jinja", "m/q.gguf", "m/sub/t.jinja", "m/additional_chat_templates/b.jinja")
-    assert found(tmp_path, root=tmp_path) == ["m", "m/q.gguf", "m/sub/t.jinja"]
+    assert found(tmp_path, root=tmp_path) == ["m", "m/own.jinja", "m/q.gguf", "m/sub/t.jinja"]
     (item, *_) = discover([tmp_path])
     assert isinstance(item, ModelFile) and item.kind is SourceKind.HUGGINGFACE
 

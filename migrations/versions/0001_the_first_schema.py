@@ -28,14 +28,20 @@ CAPABILITIES = (
 # The newest analysis of every template under every profile. Numbers of analyses grow with time.
 NEWEST_ANALYSES = "SELECT MAX(id) AS id FROM analyses GROUP BY template_id, profile"
 
-# Each model file as the newest finished scan saw it in which it was seen: a row a variant.
+# Each model file as the newest finished scan saw it in which it was seen, else as an interrupted one did: a row a
+# variant.
 LATEST_FILES = f"""
 CREATE VIEW latest_files AS
 WITH seen AS (
-    SELECT appearances.model_file_id, MAX(appearances.scan_id) AS scan_id
+    SELECT
+        appearances.model_file_id,
+        COALESCE(
+            MAX(CASE WHEN scans.status = 'finished' THEN appearances.scan_id END),
+            MAX(appearances.scan_id)
+        ) AS scan_id
     FROM appearances
     JOIN scans ON scans.id = appearances.scan_id
-    WHERE scans.status = 'finished'
+    WHERE scans.status IN ('finished', 'interrupted')
     GROUP BY appearances.model_file_id
 ),
 newest AS (SELECT * FROM analyses WHERE id IN ({NEWEST_ANALYSES}))
@@ -134,7 +140,13 @@ JOIN held ON held.template_id = analyses.template_id
 CHANGES = """
 CREATE VIEW changes AS
 WITH new_scan AS (SELECT MAX(id) AS id FROM scans WHERE status = 'finished'),
-old_scan AS (SELECT MAX(id) AS id FROM scans WHERE status = 'finished' AND id < (SELECT id FROM new_scan))
+old_scan AS (
+    SELECT MAX(id) AS id
+    FROM scans
+    WHERE status = 'finished'
+        AND id < (SELECT id FROM new_scan)
+        AND sources = (SELECT sources FROM scans WHERE id = (SELECT id FROM new_scan))
+)
 SELECT
     CASE WHEN held.template_id IS NULL THEN 'appeared' ELSE 'replaced' END AS change,
     model_files.path,

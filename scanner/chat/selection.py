@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from scanner.chat.patches import patch
 from scanner.results import ChatTemplate
 
 DEFAULT = "default"
@@ -45,17 +46,30 @@ class Selection:
         return self.tool_use or self.default
 
 
+def counts_as_none(source: bytes) -> str | None:
+    """Why a default template of this text is none to llama.cpp; None where it is one."""
+    return NO_TEMPLATE.get(patch(source).source)
+
+
 def select(
-    templates: Sequence[ChatTemplate], *, tokenizer_pre: str | None = None, block_count: int | None = None
+    templates: Sequence[ChatTemplate],
+    *,
+    unparseable: Collection[str] = (),
+    tokenizer_pre: str | None = None,
+    block_count: int | None = None,
 ) -> Selection:
-    """What llama.cpp makes of a model file's templates, given its tokenizer pre-type and number of layers."""
+    """What llama.cpp makes of a model file's templates, given its tokenizer pre-type and number of layers.
+
+    `unparseable` names the variants that do not parse: a tool_use template among them is ignored.
+    """
     named = {template.variant: template for template in templates}
-    tool_use = named.get(TOOL_USE)
+    tool_use = None if TOOL_USE in unparseable else named.get(TOOL_USE)
     ignored = tuple(sorted(set(named) - {DEFAULT, TOOL_USE}))
     default = named.get(DEFAULT)
-    if default is not None and default.source not in NO_TEMPLATE:
+    none = None if default is None else counts_as_none(default.source)
+    if default is not None and none is None:
         return Selection(default, tool_use, ignored, None)
-    why = "no default template" if default is None else NO_TEMPLATE[default.source]
+    why = none or "no default template"
     if tool_use is not None:
         return Selection(tool_use, tool_use, ignored, f"{why}: the tool_use template serves every request")
     if default is None and tokenizer_pre == TEKKEN_PRE and block_count == TEKKEN_BLOCKS:

@@ -45,7 +45,7 @@ Bind: TypeAlias = Callable[[Scope, Run, Value], None]
 ALIASES = {"count": "length", "d": "default", "e": "escape", "trim": "strip"}
 """Other names of filters; in filter position only."""
 TAKES_TEXT = frozenset({"capitalize", "lower", "replace", "strip", "title", "upper", "wordcount"})
-"""Filters that, without arguments, turn their operand into a string first."""
+"""Filters that, without an argument list, turn their operand into a string first."""
 PAIR_STEPS = 4
 """Steps for a key and value put into a tuple."""
 UNPLACED = -1
@@ -341,6 +341,8 @@ class MacroFunction(Function):
             run.leave_call()
 
     def _argument(self, position: int, parameter: Parameter, run: Run, scope: Scope, arguments: list[Value]) -> Value:
+        if parameter.misnamed:
+            raise RunFault(f"Keyword argument key must be an identifier in '{self.name}'")
         if position >= len(arguments):
             if parameter.default is None:
                 raise RunFault(f"Not enough arguments provided to '{self.name}'")
@@ -368,25 +370,27 @@ class CallerFunction(MacroFunction):
 
 
 class Parameter:
-    """A macro's parameter: its name (empty where the template has no name there), and its default if it has one."""
+    """A macro's parameter: its name (empty where the template has no name there), and its default if it has one;
+    `misnamed` if it has a default and no name."""
 
-    __slots__ = ("default", "name")
+    __slots__ = ("default", "misnamed", "name")
 
-    def __init__(self, name: str, default: Evaluate | None) -> None:
+    def __init__(self, name: str, default: Evaluate | None = None, *, misnamed: bool = False) -> None:
         self.name = name
         self.default = default
+        self.misnamed = misnamed
 
 
 def compile_parameters(parameters: list[nodes.Expression]) -> list[Parameter]:
-    """The parameters of a macro; one without a name is an error once it is given an argument."""
+    """The parameters of a macro; one without a name is an error once its turn comes in a call."""
     compiled = []
     for parameter in parameters:
         if isinstance(parameter, nodes.NameNode):
-            compiled.append(Parameter(parameter.name, None))
+            compiled.append(Parameter(parameter.name))
         elif isinstance(parameter, nodes.Keyword) and isinstance(parameter.key, nodes.NameNode):
             compiled.append(Parameter(parameter.key.name, compile_expression(parameter.value)))
         else:
-            compiled.append(Parameter("", None))
+            compiled.append(Parameter("", misnamed=isinstance(parameter, nodes.Keyword)))
     return compiled
 
 
@@ -806,7 +810,7 @@ def compile_filter(node: nodes.Expression) -> Callable[[Scope, Run, Evaluate], V
         if wanted is None:
             raise RunFault(refusal)
         given = [argument(scope, run) for argument in arguments]
-        if not given and wanted in TAKES_TEXT and not isinstance(value, String | Undefined):
+        if not called and wanted in TAKES_TEXT and not isinstance(value, String | Undefined):
             value = string(text_of(run, value))
         run.trace.add(value, wanted, place)
         method = find_method(value, wanted)

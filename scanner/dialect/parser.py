@@ -391,6 +391,7 @@ class Parser:
         return nodes.Member(row, left, self.primary(), computed=False, place=place)
 
     def subscript(self, left: nodes.Expression, row: int) -> nodes.Expression:
+        """`left[…]`. Expressions may stand side by side, as parts of a slice; without a colon the first counts."""
         self.advance()
         place = self.current.offset
         parts: list[nodes.Expression | None] = []
@@ -405,8 +406,6 @@ class Parser:
             else:
                 parts.append(self.expression())
                 pending = True
-                if self.current.kind != Kind.COLON and self.current.kind != Kind.RIGHT_BRACKET:
-                    raise self.unexpected()
         if sliced:
             return nodes.Member(row, left, nodes.Slice(place, parts), computed=True, place=place)
         return nodes.Member(row, left, parts[0] if parts else None, computed=True, place=place)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from scanner.errors import UnreadableError
 from scanner.extract import gguf, huggingface, jinja_file
+from scanner.extract.gguf_header import MAGIC
+from scanner.extract.source import LocalFile
 from scanner.results import FileResult, ModelFile, Outcome, SourceKind
 
 Extractor = Callable[[ModelFile], FileResult]
@@ -19,13 +21,22 @@ _EXTRACTORS: Mapping[SourceKind, Extractor] = {
 }
 
 
+def _kind(model_file: ModelFile) -> SourceKind:
+    """What the file is: by its content, where a template's name hides a GGUF file. Raises as `LocalFile` does."""
+    if model_file.kind is SourceKind.JINJA:
+        with LocalFile(Path(model_file.path)) as file:
+            if file.read(0, len(MAGIC)) == MAGIC:
+                return SourceKind.GGUF
+    return model_file.kind
+
+
 def extract(model_file: ModelFile) -> FileResult:
     """Take the chat templates and the metadata out of one model file.
 
     A file that cannot be read, is broken or is no model is a result like any other (`Outcome`), never an exception.
     """
     try:
-        return _EXTRACTORS[model_file.kind](model_file)
+        return _EXTRACTORS[_kind(model_file)](model_file)
     except UnreadableError as error:
         return FileResult(
             model_file, Outcome.UNREADABLE, reason=str(error), offset=error.offset, expected=error.expected

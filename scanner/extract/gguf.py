@@ -152,7 +152,7 @@ class _Extraction:
         templates, notes = settle(self._templates())
         self._compare_with_list({template.variant for template in templates})
         outcome = Outcome.ANALYSED if templates else Outcome.NO_TEMPLATE
-        reason = None if templates else f"no key {CHAT_TEMPLATE}: llama.cpp would use ChatML"
+        reason = None if templates else f"no key {CHAT_TEMPLATE}"
         return FileResult(self._file, outcome, templates, metadata, reason, notes=(*notes, *self._notes))
 
     def _metadata(self) -> ModelMetadata:

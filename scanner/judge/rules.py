@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from scanner.results import Capabilities, ChatTemplate, Finding, Outcome, ParseError, ProbeRun, Severity
+from scanner.results import CAPABILITIES, Capabilities, ChatTemplate, Finding, Outcome, ParseError, ProbeRun, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class TemplateFacts:
     patches: Sequence[str]
     outdated_gemma4: bool
     reason: str | None = None
+    by_profile: Mapping[str, Capabilities] = field(default_factory=dict)
 
     def probe(self, name: str) -> ProbeRun | None:
         """The run of a probe; None where it did not run."""
@@ -32,6 +33,7 @@ class VariantFacts:
     """What the rules about a file look at: one of its variants, and what was found out about it."""
 
     template: ChatTemplate
+    outcome: Outcome
     capabilities: Capabilities | None
 
 
@@ -87,7 +89,7 @@ def judge_file(facts: FileFacts) -> tuple[Finding, ...]:
 def not_parseable(facts: TemplateFacts) -> Iterator[Match]:
     error = facts.parse_error
     if facts.outcome is Outcome.NOT_PARSEABLE and error is not None:
-        yield Match(f"llama-server does not start: {_first_line(error.message)}", f"{error.kind} error", error.line)
+        yield Match(f"llama.cpp cannot parse it: {_first_line(error.message)}", f"{error.kind} error", error.line)
 
 
 def limit_exceeded(facts: TemplateFacts) -> Iterator[Match]:
@@ -145,11 +147,11 @@ def probe_threw(facts: TemplateFacts) -> Iterator[Match]:
         return
     blamed: dict[str, list[str]] = {}
     runs: dict[str, ProbeRun] = {}
-    for capability, (name, field) in DECIDED_BY_FAILURE.items():
+    for capability, (name, wanted) in DECIDED_BY_FAILURE.items():
         run = facts.probe(name)
         if getattr(claims, capability) or run is None or run.error is None or run.error.kind == "limit":
             continue
-        if field in facts.source:
+        if wanted in facts.source:
             blamed.setdefault(run.error.message, []).append(capability)
             runs.setdefault(run.error.message, run)
     for message, capabilities in blamed.items():
@@ -167,6 +169,19 @@ DECIDED_BY_FAILURE = {
     "string_content": ("typed_content", b"content"),
 }
 """The probe whose failure alone turns a capability off, and the field it looks for."""
+
+
+def flags_change_with_build(facts: TemplateFacts) -> Iterator[Match]:
+    """Only where the template was analysed under several profiles."""
+    changing = []
+    for name in CAPABILITIES:
+        flags = {profile: getattr(flags, name) for profile, flags in facts.by_profile.items()}
+        known = {profile: holds for profile, holds in flags.items() if holds is not None}
+        if len(set(known.values())) > 1:
+            values = ", ".join(f"{profile} {'yes' if holds else 'no'}" for profile, holds in known.items())
+            changing.append(f"{name} ({values})")
+    if changing:
+        yield Match(f"flags depend on the build: {'; '.join(changing)}", f"profiles {', '.join(facts.by_profile)}")
 
 
 def outdated_gemma4(facts: TemplateFacts) -> Iterator[Match]:
@@ -189,12 +204,25 @@ def python_internals(facts: TemplateFacts) -> Iterator[Match]:
 
 def no_template(facts: FileFacts) -> Iterator[Match]:
     if facts.outcome is Outcome.NO_TEMPLATE:
-        yield Match("no chat template: llama.cpp would use ChatML", "file")
+        yield Match("no chat template: llama.cpp falls back to one of its own", "file")
+
+
+def server_does_not_start(facts: FileFacts) -> Iterator[Match]:
+    for variant in facts.variants:
+        if variant.template.variant == "default" and variant.outcome is Outcome.NOT_PARSEABLE:
+            yield Match("llama-server does not start: its default template does not parse", "variant default")
+
+
+def tool_use_ignored(facts: FileFacts) -> Iterator[Match]:
+    for variant in facts.variants:
+        if variant.template.variant == "tool_use" and variant.outcome is Outcome.NOT_PARSEABLE:
+            yield Match("llama.cpp ignores the tool_use template, which does not parse", "variant tool_use")
 
 
 def variants_disagree(facts: FileFacts) -> Iterator[Match]:
     named = {variant.template.variant: variant.capabilities for variant in facts.variants}
     default, tool_use = named.get("default"), named.get("tool_use")
+    # Without flags there is nothing to compare; other rules speak of that.
     if default is None or tool_use is None or default == tool_use:
         return
     claims, others = default.as_llama_cpp(), tool_use.as_llama_cpp()
@@ -215,7 +243,8 @@ RULES: tuple[Rule[TemplateFacts], ...] = (
     Rule(
         "not-parseable",
         Severity.ERROR,
-        "llama.cpp cannot lex or parse the template; as a model's default it keeps the server from starting.",
+        "llama.cpp cannot lex or parse the template. As a model's default it keeps the server from starting; as its "
+        "tool_use template it is ignored; others are never looked at.",
         "Rewrite the construct at the line shown; the dialect has no raw, with, do, include, ** or //.",
         not_parseable,
     ),
@@ -269,6 +298,14 @@ RULES: tuple[Rule[TemplateFacts], ...] = (
         probe_threw,
     ),
     Rule(
+        "flags-change-with-build",
+        Severity.WARNING,
+        "Another build of llama.cpp reports other flags for the same template, so the same request is rewritten "
+        "differently (seen when a scan analyses several profiles).",
+        "Pin the build of your servers, or write the template so that every build reads the same fields.",
+        flags_change_with_build,
+    ),
+    Rule(
         "outdated-gemma4",
         Severity.NOTE,
         "llama.cpp detects an old Gemma 4 template and applies compatibility workarounds.",
@@ -292,6 +329,20 @@ RULES: tuple[Rule[TemplateFacts], ...] = (
 )
 FILE_RULES: tuple[Rule[FileFacts], ...] = (
     Rule(
+        "server-does-not-start",
+        Severity.ERROR,
+        "The model's default template does not parse, and llama-server refuses to start with it.",
+        "Mend the template, or pass another with --chat-template-file.",
+        server_does_not_start,
+    ),
+    Rule(
+        "tool-use-ignored",
+        Severity.WARNING,
+        "The model's tool_use template does not parse; llama.cpp says so in its log and uses the default for all.",
+        "Mend the tool_use template.",
+        tool_use_ignored,
+    ),
+    Rule(
         "variants-disagree",
         Severity.WARNING,
         "The default and tool_use templates have different capabilities; /props shows those of tool_use only, while "
@@ -302,8 +353,8 @@ FILE_RULES: tuple[Rule[FileFacts], ...] = (
     Rule(
         "no-template",
         Severity.NOTE,
-        "The model carries no chat template.",
-        "Pass one with --chat-template-file, or accept ChatML.",
+        "The model carries no chat template, or one that llama.cpp counts as none.",
+        "Pass one with --chat-template-file, or accept llama.cpp's own (`capscan show` names it).",
         no_template,
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 Data: TypeAlias = Mapping[str, object]
@@ -74,6 +74,15 @@ def tool_use(name: str, calls: Sequence[Data]) -> Conversation:
         ],
         [TOOL],
     )
+
+
+def with_empty_reasoning(conversation: Conversation) -> Conversation:
+    """The conversation with an empty reasoning in each assistant message, behind all its other keys."""
+    messages = [
+        {**message, "reasoning_content": ""} if message["role"] == "assistant" else message
+        for message in conversation.messages
+    ]
+    return replace(conversation, messages=messages)
 
 
 def reasoning_history(name: str, reasonings: Sequence[str], extra: Data) -> Conversation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scanner.probe.conversations import REASONING_MARKER, STRING_MARKER, Data
 
@@ -16,6 +16,7 @@ class Profile:
     - `empty_content`: whether the second probe exists.
     - `reasonings`, `reasoning_extra`, `reasoning_by_output`: the history of the preserve-reasoning probe, its
       variables, and whether it is judged by output (else by the field having been read).
+    - `retries_with_reasoning`: a tool probe that fails runs again, with empty reasoning in the assistant messages.
     - `effort`: whether the reasoning-effort probe, and its flag, exist.
     """
 
@@ -28,6 +29,7 @@ class Profile:
     reasonings: tuple[str, ...]
     reasoning_extra: Data
     reasoning_by_output: bool
+    retries_with_reasoning: bool
     effort: bool
 
 
@@ -47,8 +49,31 @@ CURRENT = Profile(
         "drop_thinking": False,
     },
     reasoning_by_output=True,
+    retries_with_reasoning=True,
     effort=True,
 )
 
-PROFILES: dict[str, Profile] = {CURRENT.name: CURRENT}
+B10809 = replace(CURRENT, name="b10809", builds=("b10566", "b10809"), empty_content=False, retries_with_reasoning=False)
+
+B10229 = replace(
+    B10809,
+    name="b10229",
+    builds=("b9873", "b10068", "b10229"),
+    content_marker="content",
+    content_by_output=False,
+    reasoning_extra={"preserve_thinking": True, "clear_thinking": False, "truncate_history_thinking": False},
+    effort=False,
+)
+
+B9713 = replace(
+    B10229,
+    name="b9713",
+    builds=("b8672", "b8929", "b9093", "b9294", "b9538", "b9713"),
+    content_tools=(None,),
+    reasonings=("Reasoning content",),
+    reasoning_extra={},
+    reasoning_by_output=False,
+)
+
+PROFILES: dict[str, Profile] = {profile.name: profile for profile in (CURRENT, B10809, B10229, B9713)}
 """By name, newest first."""

@@ -329,6 +329,25 @@ class FindingRow(Base):
     line: Mapped[int | None]
 
 
+class VerificationRow(Base):
+    """What the real llama.cpp of a profile's build said of our flags for a template; the newest answer only."""
+
+    __tablename__ = "verifications"
+    __table_args__ = (
+        CheckConstraint("verdict IN ('equal', 'different', 'not comparable')", name="verdict"),
+        UniqueConstraint("template_id", "profile"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    template_id: Mapped[int] = mapped_column(ForeignKey("templates.id", ondelete="CASCADE"))
+    profile: Mapped[str]
+    capscan_version: Mapped[str]
+    verdict: Mapped[str]
+    reason: Mapped[str | None]
+    differences: Mapped[list[dict[str, Any]]] = mapped_column(JsonText)
+    verified_at: Mapped[datetime]
+
+
 class EffortRow(Base):
     """One reasoning effort as it was tried; `word` null: unset. Equal outputs share a `group_number`."""
 

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, Select, case, func, or_, select
+from sqlalchemy import Connection, Engine, Select, case, func, or_, select, true
 
 from scanner.errors import DatabaseError, UsageError
 from scanner.results import (
@@ -24,6 +25,7 @@ from scanner.results import (
     ChatTemplate,
     FileResult,
     Finding,
+    FlagDifference,
     ModelFile,
     ModelMetadata,
     Outcome,
@@ -37,6 +39,8 @@ from scanner.results import (
     SourceKind,
     SpecialToken,
     TemplateResult,
+    Verdict,
+    Verification,
 )
 from scanner.store.models import (
     AnalysisRow,
@@ -47,6 +51,7 @@ from scanner.store.models import (
     ReadRow,
     ScanRow,
     TemplateRow,
+    VerificationRow,
     changes,
     flag_distribution,
     latest_files,
@@ -165,13 +170,24 @@ class Appearance:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredVerification:
+    """What the real llama.cpp said of a template, when, and which Capscan asked."""
+
+    verification: Verification
+    capscan_version: str
+    verified_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class TemplateDetail:
-    """Everything known of one template: its newest analysis under every profile, and the files that hold or held it."""
+    """Everything known of one template: its newest analysis under every profile, the files that hold or held it, and
+    what the real llama.cpp said of it."""
 
     sha256: str
     source: bytes
     analyses: tuple[Analysis, ...]
     appearances: tuple[Appearance, ...]
+    verifications: tuple[StoredVerification, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +200,24 @@ class FileDetail:
     last_seen_scan: int | None
     variants: tuple[LatestFile, ...]
     findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldVariant:
+    """One variant of a model file, and what its analysis came to."""
+
+    variant: str
+    outcome: Outcome
+    capabilities: Capabilities | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFile:
+    """A model file as a scan saw it; `outcome` is that of its extraction."""
+
+    path: str
+    outcome: Outcome
+    variants: tuple[HeldVariant, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,19 +368,26 @@ def template_detail(engine: Engine, sha256: str) -> TemplateDetail:
             source=row.source,
             analyses=_analyses(connection, row.id, row.sha256),
             appearances=_appearances(connection, row.id),
+            verifications=_verifications(connection, VerificationRow.template_id == row.id),
         )
 
 
-def claims_of(engine: Engine, sha256: str, profile: str) -> Capabilities | None:
-    """The newest claims of one template under a profile; None where it has no analysis, or one without claims."""
+def verifications(engine: Engine) -> tuple[StoredVerification, ...]:
+    """What the real llama.cpp said of every template it was asked about, by SHA-256."""
+    with connection_scope(engine) as connection:
+        return _verifications(connection, true())
+
+
+def template_sources(engine: Engine) -> Iterator[tuple[str, bytes]]:
+    """The SHA-256 and bytes of every template that a file holds now, by SHA-256."""
+    held = select(latest_files.c.template_id).where(latest_files.c.template_id.is_not(None))
     statement = (
-        select(*_columns(AnalysisRow))
-        .join(TemplateRow, TemplateRow.id == AnalysisRow.template_id)
-        .where(TemplateRow.sha256 == sha256, AnalysisRow.profile == profile, AnalysisRow.id.in_(_newest_analyses()))
+        select(TemplateRow.sha256, TemplateRow.source).where(TemplateRow.id.in_(held)).order_by(TemplateRow.sha256)
     )
     with connection_scope(engine) as connection:
-        row = connection.execute(statement).first()
-    return None if row is None else _capabilities(row)
+        rows = connection.execute(statement).all()
+    for row in rows:
+        yield row.sha256, row.source
 
 
 def file_detail(engine: Engine, name: str) -> FileDetail:
@@ -369,14 +410,71 @@ def file_detail(engine: Engine, name: str) -> FileDetail:
         )
 
 
-def outlier_list(engine: Engine) -> tuple[Outlier, ...]:
-    """The outliers, worst first: errors before warnings, then those in more files."""
+def outlier_list(engine: Engine, scan_id: int | None = None) -> tuple[Outlier, ...]:
+    """The outliers, worst first: errors before warnings, then those in more files. With a scan: only templates that it
+    saw."""
+    statement = select(outliers)
+    if scan_id is not None:
+        seen = (
+            select(TemplateRow.sha256)
+            .join(AppearanceRow, AppearanceRow.template_id == TemplateRow.id)
+            .where(AppearanceRow.scan_id == scan_id)
+        )
+        statement = statement.where(outliers.c.sha256.in_(seen))
     with connection_scope(engine) as connection:
         rows = [
             Outlier(**{**row, "severity": Severity(row["severity"])})
-            for row in connection.execute(select(outliers)).mappings()
+            for row in connection.execute(statement).mappings()
         ]
     return tuple(sorted(rows, key=lambda row: (row.errors == 0, -row.files, row.path, row.sha256, row.profile)))
+
+
+def findings_of_scan(engine: Engine, scan_id: int) -> tuple[tuple[Severity, str], ...]:
+    """Severity and rule of every finding of the files and templates that a scan saw."""
+    templates_seen = select(AppearanceRow.template_id).where(AppearanceRow.scan_id == scan_id)
+    analysed = select(AnalysisRow.id).where(
+        AnalysisRow.template_id.in_(templates_seen), AnalysisRow.id.in_(_newest_analyses())
+    )
+    statement = (
+        select(FindingRow.severity, FindingRow.rule)
+        .where(or_(FindingRow.analysis_id.in_(analysed), FindingRow.scan_id == scan_id))
+        .distinct()
+        .order_by(FindingRow.severity, FindingRow.rule)
+    )
+    with connection_scope(engine) as connection:
+        return tuple((Severity(row.severity), row.rule) for row in connection.execute(statement))
+
+
+def held_in_scan(engine: Engine, scan_id: int, profile: str) -> Iterator[HeldFile]:
+    """Every file of a scan that holds templates, or none, with what is known of each of its variants; by path."""
+    statement = (
+        select(
+            ModelFileRow.path,
+            ModelFileRow.outcome.label("file_outcome"),
+            AppearanceRow.variant,
+            AppearanceRow.template_id,
+            *[getattr(AnalysisRow, name) for name in ("outcome", *_FLAGS)],
+        )
+        .join(ModelFileRow, ModelFileRow.id == AppearanceRow.model_file_id)
+        .outerjoin(
+            AnalysisRow,
+            (AnalysisRow.template_id == AppearanceRow.template_id)
+            & (AnalysisRow.profile == profile)
+            & AnalysisRow.id.in_(_newest_analyses()),
+        )
+        .where(AppearanceRow.scan_id == scan_id, ModelFileRow.outcome.in_((Outcome.ANALYSED, Outcome.NO_TEMPLATE)))
+        .order_by(ModelFileRow.path, AppearanceRow.position)
+    )
+    with connection_scope(engine) as connection:
+        rows = connection.execute(statement).all()
+    for path, held in groupby(rows, key=lambda row: row.path):
+        listed = list(held)
+        variants = tuple(
+            HeldVariant(row.variant, Outcome(row.outcome or Outcome.SKIPPED), _capabilities(row))
+            for row in listed
+            if row.template_id is not None
+        )
+        yield HeldFile(path, Outcome(listed[0].file_outcome), variants)
 
 
 def change_list(engine: Engine) -> tuple[Change, ...]:
@@ -499,6 +597,23 @@ NAMED: Mapping[str, NamedQuery] = _named(
         MIN(path) AS path, profile, {", ".join(_FLAGS)}
         FROM latest_files WHERE {" OR ".join(f"{name} IS NOT NULL" for name in _FLAGS)}
         GROUP BY profile, {", ".join(_FLAGS)} ORDER BY templates DESC, files DESC, path, profile""",  # noqa: S608 - constants
+    ),
+    (
+        "builds",
+        "Templates whose flags depend on the llama.cpp build (scan with --profile all), one row for each profile",
+        f"""SELECT sha256, profile, MIN(path) AS path, {", ".join(_FLAGS)}
+        FROM (SELECT held.sha256, analyses.profile, held.path, {", ".join(f"analyses.{name}" for name in _FLAGS)}
+              FROM analyses
+              JOIN (SELECT template_id, sha256, MIN(path) AS path FROM latest_files
+                    WHERE template_id IS NOT NULL GROUP BY template_id, sha256) AS held
+                ON held.template_id = analyses.template_id
+              WHERE analyses.id IN (SELECT MAX(id) FROM analyses GROUP BY template_id, profile)
+                AND analyses.template_id IN (
+                    SELECT template_id FROM analyses
+                    WHERE id IN (SELECT MAX(id) FROM analyses GROUP BY template_id, profile)
+                    GROUP BY template_id
+                    HAVING {" OR ".join(f"COUNT(DISTINCT {name}) > 1" for name in _FLAGS)})) AS told
+        GROUP BY sha256, profile, {", ".join(_FLAGS)} ORDER BY path, sha256, profile DESC""",  # noqa: S608 - constants
     ),
     (
         "changes",
@@ -722,6 +837,29 @@ def _parse_error(row: Any) -> ParseError | None:
     )
 
 
+def _verifications(connection: Connection, condition: Any) -> tuple[StoredVerification, ...]:
+    statement = (
+        select(TemplateRow.sha256, *_columns(VerificationRow))
+        .join(TemplateRow, TemplateRow.id == VerificationRow.template_id)
+        .where(condition)
+        .order_by(TemplateRow.sha256, VerificationRow.profile)
+    )
+    return tuple(
+        StoredVerification(
+            Verification(
+                row.sha256,
+                row.profile,
+                Verdict(row.verdict),
+                row.reason,
+                tuple(FlagDifference(**difference) for difference in row.differences),
+            ),
+            row.capscan_version,
+            row.verified_at,
+        )
+        for row in connection.execute(statement)
+    )
+
+
 def _finding(row: Any) -> Finding:
     return Finding(row.rule, Severity(row.severity), row.text, row.evidence, row.line)
 
@@ -730,8 +868,9 @@ def _capabilities(row: Any) -> Capabilities | None:
     flags = {name: getattr(row, f"supports_{name}") for name in CAPABILITIES}
     if all(flag is None for flag in flags.values()):
         return None
-    # An older profile knows fewer flags; what it does not know, it does not claim.
-    return Capabilities(**{name: bool(flag) for name, flag in flags.items()})
+    # An older profile's builds have no flag for the effort.
+    effort = flags.pop("reasoning_effort")
+    return Capabilities(**{name: bool(flag) for name, flag in flags.items()}, reasoning_effort=effort)
 
 
 def _appearances(connection: Connection, template: int) -> tuple[Appearance, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self
 
@@ -25,6 +25,7 @@ from scanner.results import (
     PassedOver,
     ProbeRun,
     TemplateResult,
+    Verification,
 )
 from scanner.store.models import (
     AnalysisRow,
@@ -35,6 +36,7 @@ from scanner.store.models import (
     ReadRow,
     ScanRow,
     TemplateRow,
+    VerificationRow,
 )
 from scanner.store.session import connection_scope, for_writing, translated
 
@@ -161,7 +163,7 @@ class ScanWriter:
         statement = (
             select(AnalysisRow.id)
             .join(TemplateRow, TemplateRow.id == AnalysisRow.template_id)
-            .where(TemplateRow.sha256 == sha256, *self._same_analysis(wanted, self._version))
+            .where(TemplateRow.sha256 == sha256, *self._same_analysis(wanted, self._version), _is_settled())
         )
         with translated(self._engine):
             return self._reading().execute(statement).first() is None
@@ -170,11 +172,12 @@ class ScanWriter:
         self, profile: str | None = None, version: str | None = None
     ) -> Iterator[tuple[str, bytes]]:
         """The SHA-256 and bytes of every stored template that has no analysis under the profile and by the version of
-        Capscan (None: the scan's own), oldest first; also those that an interrupted scan left. Analyses may be added
+        Capscan (None: the scan's own), oldest first; also those that an interrupted scan left, and those
+        that were lost to a time-out or a dead worker. Analyses may be added
         while this runs."""
         self.flush()
         analysed = select(AnalysisRow.template_id).where(
-            *self._same_analysis(profile or self._profile, version or self._version)
+            *self._same_analysis(profile or self._profile, version or self._version), _is_settled()
         )
         last = 0
         while True:
@@ -323,6 +326,13 @@ class ScanWriter:
         analysis = connection.execute(insert(AnalysisRow).values(row).returning(AnalysisRow.id)).scalar_one()
         _write_probes(connection, analysis, result.probes)
         _insert_all(connection, FindingRow, _finding_rows(result.findings, analysis_id=analysis))
+
+
+def _is_settled() -> Any:
+    """Whether an analysis says something of its template. One that was lost to a time-out or a dead worker (a limit,
+    with neither a parse error nor a probe run) says more of the machine, so it is tried again."""
+    ran = select(ProbeRunRow.analysis_id).where(ProbeRunRow.analysis_id == AnalysisRow.id).exists()
+    return (AnalysisRow.outcome != Outcome.LIMIT_EXCEEDED) | AnalysisRow.parse_error_kind.is_not(None) | ran
 
 
 _KNOWN_FILE = select(
@@ -668,3 +678,28 @@ def _write_file_findings(connection: Connection, scan: int, findings: dict[str, 
         row for path, found in findings.items() for row in _finding_rows(found, model_file_id=ids[path], scan_id=scan)
     ]
     _insert_all(connection, FindingRow, rows)
+
+
+def store_verifications(engine: Engine, verifications: Iterable[Verification], *, now: datetime, version: str) -> int:
+    """Records what the real llama.cpp said of templates that the database holds, in place of what it said before.
+    Gives how many were recorded; others are passed by. Raises DatabaseError."""
+    stored = 0
+    with connection_scope(for_writing(engine)) as connection:
+        for found in verifications:
+            template = connection.execute(select(TemplateRow.id).where(TemplateRow.sha256 == found.sha256)).scalar()
+            if template is None:
+                continue
+            same = (VerificationRow.template_id == template, VerificationRow.profile == found.profile)
+            connection.execute(delete(VerificationRow).where(*same))
+            row = {
+                "template_id": template,
+                "profile": found.profile,
+                "capscan_version": version,
+                "verdict": found.verdict,
+                "reason": found.reason,
+                "differences": [asdict(difference) for difference in found.differences],
+                "verified_at": now,
+            }
+            connection.execute(insert(VerificationRow).values(row))
+            stored += 1
+    return stored

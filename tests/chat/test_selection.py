@@ -9,7 +9,7 @@ from scanner.chat.patches import CUT_AT_NUL, PATCHES, patch
 from scanner.chat.selection import CHATML, select
 from scanner.dialect import Template
 from scanner.pipeline import analyse_template
-from scanner.results import ChatTemplate
+from scanner.results import ChatTemplate, Outcome
 
 
 def template(variant: str, source: bytes = b"x") -> ChatTemplate:
@@ -31,6 +31,19 @@ def test_a_default_that_is_none_gives_way_to_tool_use(source: bytes) -> None:
     chosen = select([template("default", source), template("tool_use", b"t")])
     assert chosen.default.source == b"t"
     assert chosen.fallback is not None
+
+
+def test_a_tool_use_template_that_does_not_parse_is_ignored() -> None:
+    chosen = select([template("default"), template("tool_use")], unparseable={"tool_use"})
+    assert (chosen.reported.variant, chosen.tool_use) == ("default", None)
+
+
+@pytest.mark.parametrize("source", [b"", b"chatml", b"\0{{ messages }}"])
+def test_a_text_that_counts_as_no_template_has_no_flags(source: bytes) -> None:
+    result = analyse_template(source)
+    assert (result.outcome, result.capabilities) == (Outcome.NO_TEMPLATE, None)
+    assert result.reason is not None
+    assert result.reason.endswith("llama.cpp uses ChatML instead")
 
 
 def test_nothing_at_all_is_chatml() -> None:

@@ -39,6 +39,13 @@ ENDLESS = {
     "an endless search": "{% set l = range(9000) %}{% for i in l %}{{ -1 in l }}{% endfor %}",
     "an endless append": "{% set l = [1] %}{% for i in range(9000) %}{% for j in range(9) %}{% set _ = l.append(i) %}"
     "{% endfor %}{% endfor %}",
+    "looks at a long text": "{% set s = 'a' * 90000 %}{% for i in range(9000) %}{% set z = s[3] %}{% endfor %}",
+    "keys of long text": "{% set s = 'a' * 90000 %}{% for i in range(9000) %}{% set z = {s: 1} %}{% endfor %}",
+    "tests of long text": "{% set s = 'a' * 90000 %}{% for i in range(9000) %}{% set z = s is lower %}{% endfor %}",
+    "sorts of long text": "{% set s = 'a' * 90000 %}{% for i in range(9000) %}{% set z = [s, s]|max %}{% endfor %}",
+    "an endless sort": "{% set l = range(900) %}{% for i in range(900) %}{% set z = l|sort %}{% endfor %}",
+    "a macro with many names in sight": "".join([f"{{% set v{n} = 1 %}}" for n in range(3000)])
+    + "{% macro m() %}{% endmacro %}{% for i in range(900) %}{{ m() }}{% endfor %}",
     "a division that kills llama.cpp": "{{ 1 is divisibleby(0) }}",
 }
 
@@ -89,6 +96,11 @@ def test_limits_are_settable() -> None:
     assert not loop.run({}, limits=Limits(steps=50)).ok
     assert not loop.run({}, limits=Limits(output_bytes=99)).ok
     assert not loop.run({}, limits=Limits(sequence_items=99)).ok
+
+
+def test_leaving_a_macro_early_gives_its_call_depth_back() -> None:
+    source = "{% macro m() %}{% continue %}{% endmacro %}{% for i in range(900) %}{{ m() }}{% endfor %}ok"
+    assert Template(source).run({}).output == b"ok"
 
 
 def test_what_was_read_before_a_limit_is_kept() -> None:

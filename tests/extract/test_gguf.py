@@ -79,7 +79,7 @@ def test_other_text_that_is_not_utf8_is_decoded_with_replacement(tmp_path: Path)
 def test_without_template_keys(tmp_path: Path) -> None:
     result = extract_path(write_gguf(tmp_path / "m.gguf"))
     assert result.outcome is Outcome.NO_TEMPLATE
-    assert result.reason is not None and "ChatML" in result.reason
+    assert result.reason == "no key tokenizer.chat_template"
     assert result.metadata.architecture == "llama"
 
 

@@ -10,6 +10,7 @@ import pytest
 from scanner.extract import extract, jinja_file
 from scanner.results import ModelFile, Outcome, SourceKind
 from tests.extract.helpers import extract_path, texts
+from tests.gguf_builder import write_gguf
 
 
 def test_a_template_file_is_its_bytes(tmp_path: Path) -> None:
@@ -42,3 +43,8 @@ def test_a_fifo_in_place_of_the_file_does_not_hang(tmp_path: Path) -> None:
     result = extract(ModelFile(str(path), str(path), SourceKind.JINJA, 0, 0, ""))
     assert result.outcome is Outcome.UNREADABLE
     assert result.expected == "a regular file"
+
+
+def test_a_gguf_file_behind_a_templates_name_is_read_as_what_it_is(tmp_path: Path) -> None:
+    result = extract_path(write_gguf(tmp_path / "m.jinja"))
+    assert (result.outcome, result.metadata.architecture) == (Outcome.NO_TEMPLATE, "llama")

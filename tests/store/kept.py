@@ -39,4 +39,5 @@ def make(path: Path) -> None:
 
 
 if __name__ == "__main__":
+    (FOLDER / f"{migrate.head()}.sqlite").unlink(missing_ok=True)
     make(FOLDER / f"{migrate.head()}.sqlite")

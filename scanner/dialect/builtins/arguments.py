@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from scanner.dialect.errors import RunFault
 from scanner.dialect.operators import to_int64
 from scanner.dialect.values import Boolean, Float, Integer, KeywordArgument, String, Undefined, Value
@@ -29,11 +31,11 @@ def expect_integer(function: str, value: Value) -> Integer:
 
 
 def as_integer(value: Value) -> int:
-    """A number or boolean as an integer."""
+    """A number or boolean as an integer; what is infinite or no number is 0 here."""
     if isinstance(value, Integer | Boolean):
         return int(value.value)
     if isinstance(value, Float):
-        return to_int64(value.value)
+        return to_int64(value.value) if math.isfinite(value.value) else 0
     raise RunFault(f"{value.type_name} is not an int value")
 
 

@@ -151,7 +151,7 @@ TESTS: dict[str, Check] = {
     "false": is_boolean(False),
     "filter": not_implemented("filter test not implemented"),
     "float": is_a(Float),
-    "ge": comparison(lambda run, left, right: same(run, left, right) or less(run, right, left)),
+    "ge": comparison(lambda run, left, right: less(run, right, left) or same(run, left, right)),
     "greaterthan": _GREATER,
     "gt": _GREATER,
     "in": is_in,

@@ -8,6 +8,7 @@ from scanner.dialect.errors import NotImplementedFault, RunFault
 from scanner.dialect.values import (
     EMPTY,
     Array,
+    Boolean,
     Code,
     Integer,
     Null,
@@ -83,8 +84,8 @@ def attribute_of(run: Run, item: Value, attribute: Value) -> Value:
 
 
 def _index(attribute: Value) -> int | None:
-    if isinstance(attribute, Integer):
-        return attribute.value
+    if isinstance(attribute, Integer | Boolean):
+        return int(attribute.value)
     text = attribute.text() if isinstance(attribute, String) else b""
     return int(text) if text.isdigit() and len(text) < 10 else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from scanner.dialect.builtins.arguments import expect_count, expect_integer, expect_string
+from scanner.dialect.builtins.arguments import as_integer, expect_count, expect_integer, expect_string
 from scanner.dialect.builtins.json import tojson
 from scanner.dialect.context import Run
 from scanner.dialect.errors import RaisedFault, RunFault
@@ -49,7 +49,7 @@ def _pair(run: Run, item: Value) -> tuple[Key, Value]:
 def make_range(run: Run, arguments: list[Value]) -> Value:
     """`range([start, ]stop[, step])`: an array."""
     expect_count("range", arguments, 1, 3)
-    numbers = [expect_integer("range", argument).value for argument in arguments]
+    numbers = [expect_integer("range", arguments[0]).value, *[as_integer(argument) for argument in arguments[1:]]]
     if len(numbers) == 3 and numbers[2] == 0:
         raise RunFault("range() step argument must not be zero")
     span = range(*numbers)

@@ -74,10 +74,11 @@ def append(run: Run, arguments: list[Value]) -> Value:
 
 def pop(run: Run, arguments: list[Value]) -> Value:
     """`pop([index])`: in place; gives what was taken out."""
+    expect_count("pop", arguments, 1, 2)
+    index = as_integer(arguments[1]) if len(arguments) > 1 else -1
     array = _mutable(arguments[0])
     size = len(array.items)
     run.charge(size // 64)
-    index = as_integer(arguments[1]) if len(arguments) > 1 else -1
     index = index + size if index < 0 else index
     if not 0 <= index < size:
         raise RunFault(f"Index {index} out of bounds for array of size {size}")

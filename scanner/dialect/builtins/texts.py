@@ -101,11 +101,12 @@ def splitter(*, from_right: bool) -> Code:
     """`split`, `rsplit`: at a separator (a space), at most so many times."""
 
     def method(run: Run, arguments: list[Value]) -> Value:
+        expect_count("rsplit" if from_right else "split", arguments, 1, 3)
         text = operand(run, arguments)
         separator = text_of(run, arguments[1]) if len(arguments) > 1 else b" "
-        limit = as_integer(arguments[2]) if len(arguments) > 2 else -1
         if not separator:
             raise RunFault("empty separator")
+        limit = as_integer(arguments[2]) if len(arguments) > 2 else -1
         whole = text.text()
         run.charge_items(whole.count(separator) + 1)
         found = whole.rsplit(separator, limit) if from_right else whole.split(separator, limit)
