@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Engine
@@ -50,6 +51,8 @@ class Overview:
     outliers: tuple[Outlier, ...]
     changes: tuple[Change, ...]
     file_findings: tuple[FileFinding, ...]
+    verified: Mapping[str, int]
+    """How many templates that files hold now the real llama.cpp was asked about, by its verdict."""
     held: Mapping[str, frozenset[tuple[str, str]]]
     """For each template's SHA-256 the paths and variants that hold it now."""
 
@@ -93,8 +96,15 @@ def read_overview(engine: Engine) -> Overview:
         outliers=queries.outlier_list(engine),
         changes=_changes(engine),
         file_findings=_file_findings(engine),
+        verified=_verified(engine, files),
         held=_held(files),
     )
+
+
+def _verified(engine: Engine, files: Sequence[LatestFile]) -> dict[str, int]:
+    held = {file.sha256 for file in files}
+    told = [found.verification for found in queries.verifications(engine)]
+    return dict(sorted(Counter(str(one.verdict) for one in told if one.sha256 in held).items()))
 
 
 def notes_of(detail: TemplateDetail) -> dict[tuple[str, str], TemplateNotes]:

@@ -16,9 +16,17 @@ from reports.overview import AllNotes, Overview, page_id
 from reports.source_lines import SourceLine, source_lines
 from reports.words import CAPABILITY_MEANINGS, LABELS, OUTCOME_MEANINGS, PROBE_TITLES, slug
 from scanner.judge.rules import FILE_RULES, RULES
-from scanner.judge.verdicts import DECIDING_PROBES, Claim, Place, place_of
-from scanner.results import CAPABILITIES, Finding, Outcome, Part, PassedOver, ProbeRun, RunError, Severity
-from scanner.store.queries import Analysis, ClaimCount, LatestFile, Outlier, TemplateDetail, TemplateSummary
+from scanner.judge.verdicts import DECIDING_PROBES, Claim, Place, difference_text, place_of
+from scanner.results import CAPABILITIES, Finding, Outcome, Part, PassedOver, ProbeRun, RunError, Severity, Verdict
+from scanner.store.queries import (
+    Analysis,
+    ClaimCount,
+    LatestFile,
+    Outlier,
+    StoredVerification,
+    TemplateDetail,
+    TemplateSummary,
+)
 
 SHOWN_ON_INDEX = 10
 """How many failures of each outcome the index shows before it points to the whole list."""
@@ -161,6 +169,7 @@ class IndexPage:
     profiles: tuple[str, ...]
     files: int
     templates_total: int
+    verified: Mapping[str, int]
     outcomes: tuple[OutcomeCount, ...]
     findings: Mapping[Severity, int]
     changes: Mapping[str, int]
@@ -335,6 +344,16 @@ class OtherProfile:
 
 
 @dataclass(frozen=True, slots=True)
+class VerifiedView:
+    """What the real llama.cpp of a profile's build said of our flags, and when it was asked."""
+
+    profile: str
+    verdict: Verdict
+    text: str
+    verified_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class TemplatePage:
     """One template, under the report's profile or else the first one it was analysed under."""
 
@@ -355,6 +374,7 @@ class TemplatePage:
     findings: tuple[Finding, ...]
     probes: tuple[ProbeView, ...]
     others: tuple[OtherProfile, ...]
+    verified: tuple[VerifiedView, ...]
     source: tuple[SourceLine, ...]
     legend: tuple[Flags, ...]
 
@@ -384,6 +404,7 @@ def index_page(overview: Overview, notes: AllNotes) -> IndexPage:
         profiles=overview.profiles,
         files=_distinct(overview.files),
         templates_total=len({template.sha256 for template in overview.templates}),
+        verified=overview.verified,
         outcomes=_outcomes(overview.files),
         findings=_severities(overview, notes),
         changes=dict(sorted(Counter(change.change for change in overview.changes).items())),
@@ -516,9 +537,15 @@ def template_page(overview: Overview, detail: TemplateDetail, notes: AllNotes) -
         findings=_worst_first(result.findings),
         probes=tuple(_probe_view(run) for run in result.probes),
         others=others,
+        verified=tuple(_verified(found) for found in detail.verifications),
         source=source_lines(detail.source, result.probes, result.findings, result.parse_error),
         legend=legend_of([flags, *(other.flags for other in others)]),
     )
+
+
+def _verified(found: StoredVerification) -> VerifiedView:
+    told = found.verification
+    return VerifiedView(told.profile, told.verdict, difference_text(told), found.verified_at)
 
 
 def template_rows(overview: Overview, notes: AllNotes) -> tuple[TemplateRow, ...]:

@@ -14,7 +14,7 @@ import click
 
 from scanner.chat.selection import select
 from scanner.console import clip, pad, severity, table, visible
-from scanner.judge.verdicts import Claim, claims
+from scanner.judge.verdicts import Claim, claims, difference_text
 from scanner.results import (
     CAPABILITIES,
     ChatTemplate,
@@ -167,20 +167,6 @@ def verification_lines(results: Sequence[Verification]) -> Iterator[str]:
     parts = [f"{counts[verdict]:,} {verdict}" for verdict in Verdict if counts[verdict]]
     profile = f" by llama.cpp {results[0].profile}" if results else ""
     yield f"{len(results):,} templates verified{profile}: " + (" · ".join(parts) or "none")
-
-
-def difference_text(result: Verification) -> str:
-    """Why a template is not equal, in one line."""
-    flags = [
-        f"{difference.capability} is {_yes(difference.engine)} in llama.cpp, {_yes(difference.ours)} here "
-        f"(probe {difference.probe})"
-        for difference in result.differences
-    ]
-    return "; ".join([*flags, *([result.reason] if result.reason else [])])
-
-
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "no"
 
 
 FLAGS = "flags"

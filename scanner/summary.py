@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 from scanner import answers
 from scanner.console import clip, pad, severity, visible
 from scanner.export import template_document
+from scanner.judge.verdicts import difference_text
 from scanner.probe.profiles import PROFILES
 from scanner.results import ChatTemplate, FileResult, Outcome, PassedOver, Verdict
 from scanner.store import queries
@@ -143,7 +144,7 @@ def show_template(engine: Engine, sha256: str, form: str) -> Iterator[str]:
         if result.verdict is Verdict.EQUAL:
             yield f"verified against {asked}"
         else:
-            yield f"{result.verdict} ({asked}): {visible(answers.difference_text(result))}"
+            yield f"{result.verdict} ({asked}): {visible(difference_text(result))}"
     yield f"held by {len(detail.appearances):,}"
     for appearance in detail.appearances[:20]:
         yield f"  {visible(appearance.path)} ({visible(appearance.variant)})"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scanner.results import CAPABILITIES, Capabilities, ProbeRun, Read, RunError
+from scanner.results import CAPABILITIES, Capabilities, ProbeRun, Read, RunError, Verification
 
 DECIDING_PROBES: Mapping[str, tuple[str, ...]] = {
     "tools": ("tool_object_arguments", "tool_string_arguments"),
@@ -168,3 +168,17 @@ def _read(run: ProbeRun, path: str) -> Read:
 def _message(error: RunError) -> str:
     lines = error.message.strip().splitlines()
     return lines[0] if lines else "no message"
+
+
+def difference_text(result: Verification) -> str:
+    """Why a template is not equal, in one line."""
+    flags = [
+        f"{difference.capability} is {_yes(difference.engine)} in llama.cpp, {_yes(difference.ours)} here "
+        f"(probe {difference.probe})"
+        for difference in result.differences
+    ]
+    return "; ".join([*flags, *([result.reason] if result.reason else [])])
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
