@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 
 from scanner.dialect import ErrorKind, Limits, RenderResult, Template, from_python
 from scanner.probe.conversations import (
@@ -18,6 +19,7 @@ from scanner.probe.conversations import (
     tool_call,
     tool_use,
     user_says,
+    with_empty_reasoning,
 )
 from scanner.probe.profiles import Profile
 from scanner.results import Capabilities, Part, ProbeRun, Read, RunError
@@ -56,7 +58,7 @@ class Prober:
         self.now = now
         self.limits = limits
         self.runs: list[ProbeRun] = []
-        self.flags = {
+        self.flags: dict[str, bool] = {
             "tools": True,
             "tool_calls": True,
             "parallel_tool_calls": True,
@@ -65,14 +67,14 @@ class Prober:
             "typed_content": False,
             "object_arguments": False,
             "preserve_reasoning": False,
-            "reasoning_effort": False,
         }
+        self.effort: bool | None = False if profile.effort else None
 
     def judge_all(self) -> Capabilities:
         """Run every probe that applies, and judge each at once; none after one that used up a budget."""
         with suppress(BudgetExceeded):
             self.run_all()
-        return Capabilities(**self.flags)
+        return Capabilities(**self.flags, reasoning_effort=self.effort)
 
     def run_all(self) -> None:
         """The probes in llama.cpp's order."""
@@ -115,7 +117,7 @@ class Prober:
 
     def tool_object_arguments(self) -> None:
         """Probe 4."""
-        run = self.run(tool_use("tool_object_arguments", [tool_call("call00001", OBJECT_ARGUMENTS)]))
+        run = self.run_tools(tool_use("tool_object_arguments", [tool_call("call00001", OBJECT_ARGUMENTS)]))
         if not run.ok:
             return
         self.judge_tool_reads(run)
@@ -125,7 +127,7 @@ class Prober:
 
     def tool_string_arguments(self) -> None:
         """Probe 5."""
-        run = self.run(tool_use("tool_string_arguments", [tool_call("call00001", STRING_ARGUMENTS)]))
+        run = self.run_tools(tool_use("tool_string_arguments", [tool_call("call00001", STRING_ARGUMENTS)]))
         if run.ok:
             self.judge_tool_reads(run)
         else:
@@ -143,7 +145,7 @@ class Prober:
         """Probe 6."""
         arguments = OBJECT_ARGUMENTS if self.flags["object_arguments"] else STRING_ARGUMENTS
         calls = [tool_call("call00001", arguments), tool_call("call00002", arguments)]
-        run = self.run(tool_use("parallel_tool_calls", calls))
+        run = self.run_tools(tool_use("parallel_tool_calls", calls))
         if not run.ok or not self.read(run, "messages[1].tool_calls[1].function").used:
             self.flags["parallel_tool_calls"] = False
 
@@ -160,9 +162,19 @@ class Prober:
         """Probe 8: two names for one value."""
         effort = {"reasoning_effort": "low", "reasoning_strength": "low"}
         run = self.run(Conversation("reasoning_effort", [USER], extra={"enable_thinking": True, **effort}))
-        self.flags["reasoning_effort"] = self.read(run, "reasoning_effort").used
+        self.effort = self.read(run, "reasoning_effort").used
 
     # -- running and reading ---------------------------------------------------------------------------------------
+
+    def run_tools(self, conversation: Conversation) -> ProbeRun:
+        """Run probe 4, 5 or 6. One that fails gets a second chance: assistants with an empty reasoning, which some
+        templates insist on. If that succeeds it takes the first run's place; else the first run stands."""
+        run = self.run(conversation)
+        if run.ok or not self.profile.retries_with_reasoning:
+            return run
+        second = self.run(with_empty_reasoning(conversation))
+        del self.runs[-2 if second.ok else -1]
+        return self.runs[-1]
 
     def run(self, conversation: Conversation) -> ProbeRun:
         """Render a conversation with statistics on and keep the run."""
@@ -203,7 +215,7 @@ def to_probe_run(name: str, variables: Mapping[str, object], result: RenderResul
             [
                 Read(path, used, ops, line, column)
                 for path, used, ops, _, line, column in result.reads
-                if _root(path) in REPORTED
+                if _is_reported(path)
             ]
         ),
         variables=variables,
@@ -211,5 +223,6 @@ def to_probe_run(name: str, variables: Mapping[str, object], result: RenderResul
     )
 
 
-def _root(path: str) -> str:
-    return path.split(".", 1)[0].split("[", 1)[0]
+@lru_cache(maxsize=4096)
+def _is_reported(path: str) -> bool:
+    return path.split(".", 1)[0].split("[", 1)[0] in REPORTED
