@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scanner.dialect.builtins.arguments import expect_count
 from scanner.dialect.builtins.common import as_text, default
 from scanner.dialect.builtins.json import tojson
 from scanner.dialect.context import Run
@@ -32,13 +33,23 @@ def _number(value: Value) -> float:
     return float(value.value) if isinstance(value, Integer | Float | Boolean) else 0.0
 
 
+def as_json(name: str) -> Code:
+    """`safe`, `string`: the JSON text, under a name of its own in errors."""
+
+    def method(run: Run, arguments: list[Value]) -> Value:
+        expect_count(name, arguments, 1, 5)
+        return tojson(run, arguments)
+
+    return method
+
+
 NUMBER_METHODS: dict[str, Code] = {
     "abs": absolute,
     "default": default,
     "float": to_float,
     "int": to_integer,
-    "safe": tojson,
-    "string": tojson,
+    "safe": as_json("safe"),
+    "string": as_json("string"),
     "tojson": tojson,
 }
 BOOLEAN_METHODS: dict[str, Code] = {

@@ -98,6 +98,7 @@ def reverse(run: Run, arguments: list[Value]) -> Value:
 
 def sort(run: Run, arguments: list[Value]) -> Value:
     """`sort([reverse[, case_sensitive[, attribute]]])`: always case-sensitive."""
+    expect_count("sort", arguments, 1, 4)
     backwards = named(arguments, "reverse", 1).truth()
     attribute = named(arguments, "attribute", 3)
     ordered = in_order(run, items_of(run, arguments), lambda item: _sort_key(run, item, attribute), reverse=backwards)
@@ -112,6 +113,7 @@ def extreme(*, largest: bool) -> Code:
     """`min`, `max`: the first of equals."""
 
     def method(run: Run, arguments: list[Value]) -> Value:
+        expect_count("max" if largest else "min", arguments, 1, 4)
         attribute = named(arguments, "attribute", 2)
         items = items_of(run, arguments)
         best = items[0] if items else Undefined()
@@ -127,6 +129,7 @@ def extreme(*, largest: bool) -> Code:
 
 def join(run: Run, arguments: list[Value]) -> Value:
     """`join([d[, attribute]])`: strings, integers and floats only; the result is template text."""
+    expect_count("join", arguments, 1, 3)
     delimiter = named(arguments, "d", 1)
     attribute = named(arguments, "attribute", 2)
     between = b"" if isinstance(delimiter, Undefined) else text_of(run, delimiter)

@@ -200,6 +200,7 @@ def _float_prefix(text: bytes) -> float | None:
 
 def indent(run: Run, arguments: list[Value]) -> Value:
     """`indent(width=4, first=false, blank=false)`; the width may be the text to indent with."""
+    expect_count("indent", arguments, 1, 4)
     text = operand(run, arguments)
     width = named(arguments, "width", 1)
     first, blank = named(arguments, "first", 2).truth(), named(arguments, "blank", 3).truth()
