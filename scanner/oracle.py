@@ -264,18 +264,18 @@ def _ask_child(model: Path, requests: tuple[Mapping[str, object], ...], timeout:
         except subprocess.TimeoutExpired:
             child.kill()
             out, log = child.communicate()
-            return _answer(out, log, f"timed out: no answer after {timeout:g} s")
-    return _answer(out, log, _death(child.returncode))
+            return read_answer(out, log, f"timed out: no answer after {timeout:g} s")
+    return read_answer(out, log, why_it_died(child.returncode))
 
 
-def _death(code: int) -> str | None:
+def why_it_died(code: int) -> str | None:
     """What an exit code says about the engine; None for an orderly end."""
     if code == 0:
         return None
     return f"crashed: {signal.Signals(-code).name}" if code < 0 else f"crashed: exit code {code}"
 
 
-def _answer(out: bytes, log: bytes, death: str | None) -> Answer:
+def read_answer(out: bytes, log: bytes, death: str | None) -> Answer:
     """Put the lines of the child (`capabilities`, a reply each, `end`) and its log together."""
     # A killed child may leave half a line behind.
     lines = [json.loads(line) for line in out.split(b"\n")[:-1]]
@@ -324,7 +324,7 @@ def _warnings(entries: list[tuple[str, str]]) -> tuple[str, ...]:
 # --- the child's side ------------------------------------------------------------------------------------------------
 
 
-def _serve(model: str) -> None:
+def serve(model: str) -> None:
     """Start a server on `model`, put the requests on standard input to it, print one JSON line for each answer."""
     # The engine may print; its lines must not get among the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -375,4 +375,4 @@ def _fetch(url: str, body: object = None) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1])
+    serve(sys.argv[1])

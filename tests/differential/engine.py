@@ -80,8 +80,10 @@ class Helper:
             (folder / "requests").write_text(json.dumps(list(question.requests)), encoding="utf-8")
             self.process.stdin.write(f"{name}\n")
             code = int(self.process.stdout.readline())
-            death = f"timed out: no answer after {self.timeout} s" if code == -signal.SIGALRM else oracle._death(code)
-            return oracle._answer((folder / "answers").read_bytes(), (folder / "log").read_bytes(), death)
+            death = (
+                f"timed out: no answer after {self.timeout} s" if code == -signal.SIGALRM else oracle.why_it_died(code)
+            )
+            return oracle.read_answer((folder / "answers").read_bytes(), (folder / "log").read_bytes(), death)
 
 
 # --- the helper's side -----------------------------------------------------------------------------------------------
@@ -106,7 +108,7 @@ def _serve(folder: Path, timeout: int) -> None:
     for number, name in ((1, "answers"), (2, "log")):
         os.dup2(os.open(folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT), number)
     try:
-        oracle._serve(str(folder / "model.gguf"))
+        oracle.serve(str(folder / "model.gguf"))
     except BaseException:
         os._exit(70)
     # The engine's log is written by a thread, which only an orderly end waits for. Python's own end would go on to
