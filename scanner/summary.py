@@ -32,9 +32,9 @@ class Summary:
 
 def read_summary(engine: Engine, scan_id: int) -> Summary:
     """The summary of a scan."""
-    return Summary(
-        queries.scan_summary(engine, scan_id), queries.outlier_list(engine, scan_id), queries.change_list(engine)
-    )
+    found = queries.scan_summary(engine, scan_id)
+    outliers = [outlier for outlier in queries.outlier_list(engine, scan_id) if outlier.profile == found.scan.profile]
+    return Summary(found, tuple(outliers), queries.change_list(engine))
 
 
 def summary_document(summary: Summary) -> dict[str, object]:
@@ -118,7 +118,7 @@ def _outcomes(counts: Mapping[Outcome, int]) -> str:
 def _outlier_lines(outliers: tuple[queries.Outlier, ...], database_hint: str) -> Iterator[str]:
     if not outliers:
         return
-    yield f"Outliers ({len(outliers):,} templates), worst first"
+    yield f"Outliers ({len(outliers):,} template{'' if len(outliers) == 1 else 's'}), worst first"
     for outlier in outliers[: answers.OUTLIERS_SHOWN]:
         more = f" +{outlier.files - 1:,}" if outlier.files > 1 else ""
         name = clip(visible(Path(outlier.path).name), 33 - len(more)) + more

@@ -226,6 +226,31 @@ def test_fail_on_and_the_summary_speak_of_this_scan_only(tmp_path: Path, capsys:
     assert "Since the last scan" not in out
 
 
+def test_all_profiles_are_kept_and_what_changes_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    walks = (
+        "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}"
+        "{% for part in m.content %}{{ part }}{% endfor %}{% endif %}{% endfor %}"
+    )
+    (tmp_path / "walks.jinja").write_text(walks)
+    database = ["--db", str(tmp_path / "c.db")]
+    assert run(["scan", str(tmp_path / "walks.jinja"), *database, "--quiet", "--profile", "all"]) == 0
+    out = capsys.readouterr().out
+    assert "Outliers (1 template)" in out
+    assert "flags depend on the build: typed_content" in out
+    assert run(["query", "builds", *database, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["profile"]: row["supports_typed_content"] for row in rows} == {
+        "b11549": 1,
+        "b10809": 0,
+        "b10229": 0,
+        "b9713": 0,
+    }
+    assert run(["show", "walks.jinja", *database]) == 0
+    assert "b9713" in capsys.readouterr().out
+    assert run(["probe", str(tmp_path / "walks.jinja"), "--profile", "all", "--format", "jsonl"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+
+
 def test_a_template_lost_to_a_time_out_is_tried_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Long enough for a tenth of a second, short enough for a minute.
     slow = "{% for a in range(500) %}{% for b in range(500) %}{{ a }}{% endfor %}{% endfor %}{{ messages[0].content }}"

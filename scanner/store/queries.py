@@ -430,10 +430,13 @@ def outlier_list(engine: Engine, scan_id: int | None = None) -> tuple[Outlier, .
 
 
 def findings_of_scan(engine: Engine, scan_id: int) -> tuple[tuple[Severity, str], ...]:
-    """Severity and rule of every finding of the files and templates that a scan saw."""
+    """Severity and rule of every finding, under the scan's profile, of the files and templates that it saw."""
     templates_seen = select(AppearanceRow.template_id).where(AppearanceRow.scan_id == scan_id)
+    profile = select(ScanRow.profile).where(ScanRow.id == scan_id).scalar_subquery()
     analysed = select(AnalysisRow.id).where(
-        AnalysisRow.template_id.in_(templates_seen), AnalysisRow.id.in_(_newest_analyses())
+        AnalysisRow.template_id.in_(templates_seen),
+        AnalysisRow.profile == profile,
+        AnalysisRow.id.in_(_newest_analyses()),
     )
     statement = (
         select(FindingRow.severity, FindingRow.rule)

@@ -64,6 +64,13 @@ def test_flags_that_depend_on_the_build_are_a_finding_of_the_first_profile() -> 
     assert analyse_profiles(PLAIN.encode(), tuple(PROFILES))[0].findings == ()
 
 
+def test_an_old_builds_odd_probe_is_no_plain_chat() -> None:
+    needs_real_tools = PLAIN + "{% for tool in tools %}{{ tool.function.name|upper }}{{ tool|nosuch }}{% endfor %}"
+    result = analyse_template(needs_real_tools.encode(), profile="b9713")
+    assert not result.probes[0].ok
+    assert "plain-chat-raises" not in [finding.rule for finding in result.findings]
+
+
 def file_rules(outcome: Outcome, **sources: str) -> set[str]:
     results = {name: analyse_template(source.encode()) for name, source in sources.items()}
     variants = [
