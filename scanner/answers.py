@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from scanner.chat.selection import select
+from scanner.chat.selection import select_of_file
 from scanner.console import clip, pad, severity, table, visible
 from scanner.judge.verdicts import Claim, claims, difference_text
 from scanner.results import (
@@ -82,13 +82,7 @@ def outcome_line(result: TemplateResult) -> str:
 def selection_line(result: FileResult, unparseable: Collection[str]) -> str | None:
     """Which of a file's templates a server uses, given the variants that do not parse; None where there is only the
     one."""
-    metadata = result.metadata
-    chosen = select(
-        result.templates,
-        unparseable=unparseable,
-        tokenizer_pre=metadata.tokenizer_pre,
-        block_count=metadata.block_count,
-    )
+    chosen = select_of_file(result, unparseable)
     parts = []
     if chosen.fallback:
         parts.append(chosen.fallback)

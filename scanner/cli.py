@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import click
 
@@ -53,6 +53,9 @@ from scanner.verify import (
     server_lines,
     verify_templates,
 )
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -380,16 +383,24 @@ def _templates_to_verify(paths: Sequence[str], database: str) -> list[tuple[str,
 def _keep_verifications(database: str, results: Sequence[Verification]) -> None:
     """In the database, if there is one; what it does not hold is only printed."""
     from scanner.scan import utc_now
+    from scanner.store.writer import store_verifications
+
+    engine = _database_if_any(database)
+    if engine is not None:
+        store_verifications(engine, results, now=utc_now(), version=__version__)
+
+
+def _database_if_any(database: str) -> Engine | None:
+    """The database, where there is one that this Capscan can read."""
     from scanner.store.migrate import ensure_current
     from scanner.store.session import open_database
-    from scanner.store.writer import store_verifications
 
     engine = open_database(database)
     try:
         ensure_current(engine, create=False)
     except CapscanError:
-        return
-    store_verifications(engine, results, now=utc_now(), version=__version__)
+        return None
+    return engine
 
 
 def _verify_server(
@@ -408,15 +419,11 @@ def _verify_server(
 def _known_as(server: Server, paths: Sequence[str], database: str) -> list[Held]:
     """The model files given, or those of the database, and whether the server runs their template."""
     from scanner.store import queries
-    from scanner.store.migrate import ensure_current
-    from scanner.store.session import open_database
 
     if paths:
         return [held for result in _model_files(paths) for held in held_by(server, result)]
-    engine = open_database(database)
-    try:
-        ensure_current(engine, create=False)
-    except CapscanError:
+    engine = _database_if_any(database)
+    if engine is None:
         return []
     running = [sha256 for sha256, source in queries.template_sources(engine) if runs(server, source)]
     return [

@@ -69,6 +69,8 @@ def analyse_profiles(
 ) -> tuple[TemplateResult, ...]:
     """A template under several engine profiles, in their order; what depends on the build is a finding of the first."""
     first, *others = [analyse_template(source, profile=profile, now=now, limits=limits) for profile in profiles]
+    if not others:
+        return (first,)
     by_profile = {result.profile: result.capabilities for result in (first, *others) if result.capabilities is not None}
     return replace(first, findings=_judge(first, source, by_profile)), *others
 

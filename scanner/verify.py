@@ -11,10 +11,10 @@ from itertools import tee
 
 from scanner import oracle
 from scanner.chat.patches import patch
-from scanner.chat.selection import select
+from scanner.chat.selection import select_of_file
 from scanner.console import visible
 from scanner.errors import CapscanError
-from scanner.judge.verdicts import DECIDING_PROBES
+from scanner.judge.verdicts import DECIDING_PROBES, yes_or_no
 from scanner.pipeline import analyse_template
 from scanner.probe.profiles import CURRENT, PROFILES
 from scanner.results import Capabilities, FileResult, FlagDifference, Outcome, TemplateResult, Verdict, Verification
@@ -172,10 +172,9 @@ def _bytes(text: str) -> bytes:
 def judge_server(server: Server, profile: str = CURRENT.name) -> ServerVerdict:
     """A server's flags against ours for the template it reports them for."""
     source = server.tool_use or server.template
-    result = analyse_template(source, profile=profile)
-    fitting = tuple(
-        name for name in PROFILES if _same(analyse_template(source, profile=name).capabilities, server.capabilities)
-    )
+    results = {name: analyse_template(source, profile=name) for name in PROFILES}
+    result = results[profile]
+    fitting = tuple(name for name in PROFILES if _same(results[name].capabilities, server.capabilities))
     differences = flag_differences(result.capabilities, server.capabilities) if result.capabilities else ()
     return ServerVerdict(server, result, fitting, differences)
 
@@ -205,8 +204,7 @@ class Held:
 
 def held_by(server: Server, result: FileResult) -> list[Held]:
     """The template that llama.cpp would use of a model file, held against the one the server runs."""
-    metadata = result.metadata
-    chosen = select(result.templates, tokenizer_pre=metadata.tokenizer_pre, block_count=metadata.block_count)
+    chosen = select_of_file(result)
     variant = chosen.default.variant if chosen.fallback is None else chosen.fallback
     return [Held(result.file.path, variant, runs(server, chosen.default.source))]
 
@@ -242,7 +240,7 @@ def server_lines(verdict: ServerVerdict, held: Sequence[Held], *, asked: bool) -
     elif not verdict.differences:
         yield f"  equal: its flags are those of profile {result.profile} for the template it runs"
     for difference in verdict.differences:
-        told, ours = _yes(difference.engine), _yes(difference.ours)
+        told, ours = yes_or_no(difference.engine), yes_or_no(difference.ours)
         yield f"  different: {difference.capability} is {told} there, {ours} by profile {result.profile}"
     others = [name for name in verdict.fitting if name != result.profile]
     if verdict.differences and others:
@@ -262,7 +260,3 @@ def _held_lines(held: Sequence[Held], *, asked: bool) -> Iterator[str]:
         yield f"  runs another template than {', '.join(visible(found.path) for found in held)}: an override?"
     elif not running:
         yield "  runs a template that the database does not know: an override?"
-
-
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "no"

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from scanner.chat.patches import patch
-from scanner.results import ChatTemplate
+from scanner.results import ChatTemplate, FileResult
 
 DEFAULT = "default"
 TOOL_USE = "tool_use"
@@ -76,3 +76,13 @@ def select(
         text = ChatTemplate(DEFAULT, TEKKEN_TEXT, "llama.cpp")
         return Selection(text, None, ignored, f"{why}: llama.cpp takes the text `mistral-v7-tekken` for one")
     return Selection(ChatTemplate(DEFAULT, CHATML, "llama.cpp"), None, ignored, f"{why}: llama.cpp uses ChatML")
+
+
+def select_of_file(result: FileResult, unparseable: Collection[str] = ()) -> Selection:
+    """What llama.cpp makes of an extracted model file; `unparseable` as in `select`."""
+    return select(
+        result.templates,
+        unparseable=unparseable,
+        tokenizer_pre=result.metadata.tokenizer_pre,
+        block_count=result.metadata.block_count,
+    )

@@ -173,12 +173,13 @@ def _message(error: RunError) -> str:
 def difference_text(result: Verification) -> str:
     """Why a template is not equal, in one line."""
     flags = [
-        f"{difference.capability} is {_yes(difference.engine)} in llama.cpp, {_yes(difference.ours)} here "
+        f"{difference.capability} is {yes_or_no(difference.engine)} in llama.cpp, {yes_or_no(difference.ours)} here "
         f"(probe {difference.probe})"
         for difference in result.differences
     ]
     return "; ".join([*flags, *([result.reason] if result.reason else [])])
 
 
-def _yes(holds: bool) -> str:
+def yes_or_no(holds: bool) -> str:
+    """A flag's value as a word."""
     return "yes" if holds else "no"

@@ -92,6 +92,7 @@ def _index(attribute: Value) -> int | None:
 
 def slice_method(run: Run, arguments: list[Value]) -> Value:
     """`slice(start, stop, step)` as a filter or method, where all three are needed."""
+    # llama.cpp checks twice, and each check words its own bounds.
     expect_count("slice", arguments, 2)
     expect_count("slice", arguments, 1, 4)
     return slice_of(run, arguments[0], arguments[1], at(arguments, 2), at(arguments, 3))
