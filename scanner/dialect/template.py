@@ -130,6 +130,14 @@ class Template:
         """Line and column (from 1, in bytes) of an offset."""
         return self._lines.place(offset)
 
+    def error_text(self, error: RenderError) -> str:
+        """An error of a run as llama.cpp's server writes it, with the source around its place (`chat.md` section 3)."""
+        if error.node is None or error.offset is None:
+            return error.message
+        shown = source.excerpt(self.text, error.offset)
+        place = f"line {error.line}, column {error.column}"
+        return f"\n------------\nWhile executing {error.node} at {place} in source:\n{shown}\nError: {error.message}"
+
     def _execute(self, scope: Scope, run: Run) -> RenderError | None:
         _make_room()
         try:

@@ -323,12 +323,19 @@ def from_python(data: object, *, mark_input: bool = True) -> Value:
     if isinstance(data, bool):
         return Boolean(data)
     if isinstance(data, int):
-        return Integer(data) if -(2**63) <= data < 2**63 else Float(float(data))
+        return _integer(data)
     if isinstance(data, float):
         return Float(data)
     if isinstance(data, Value):
         return data
     raise TypeError(f"a template variable cannot hold {type(data).__name__}")
+
+
+def _integer(number: int) -> Value:
+    """As llama.cpp's JSON library hands numbers on: 64 bits are taken for signed ones, what needs more is a float."""
+    if not -(2**63) <= number < 2**64:
+        return Float(float(number))
+    return Integer(number if number < 2**63 else number - 2**64)
 
 
 def _key(name: object) -> Key:

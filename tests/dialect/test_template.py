@@ -109,6 +109,21 @@ def test_one_value_under_two_names_has_one_mark() -> None:
     assert set(reads("{{ strength }}", effort=effort, strength=effort)) == {"effort"}
 
 
+@pytest.mark.parametrize(
+    ("number", "printed"),
+    [
+        (2**63 - 1, b"9223372036854775807"),
+        (2**63, b"-9223372036854775808"),
+        (2**64 - 1, b"-1"),
+        (2**64, b"18446744073709551616.0"),
+        (-(2**63), b"-9223372036854775808"),
+        (-(2**63) - 1, b"-9223372036854775808.0"),
+    ],
+)
+def test_large_integers_wrap_or_become_floats_as_the_engine_has_them(number: int, printed: bytes) -> None:
+    assert Template("{{ n }}").run({"n": number}).output == printed
+
+
 def test_statistics_can_be_left_out() -> None:
     assert Template("{{ a }}").run({"a": 1}, statistics=False).reads == ()
 
