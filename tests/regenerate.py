@@ -1,7 +1,8 @@
 """Put all cases to real llama.cpp and write what it says into them: `python -m tests.regenerate [--check]`.
 
-Covers `tests/cases/dialect/*.txt` and `tests/cases/capabilities.json` (the demo templates). With `--check` nothing is
-written; the exit code is 1 when any expected value differs from the engine's. Needs the extra `oracle`.
+Covers `tests/cases/dialect/*.txt`, `tests/cases/capabilities.json` (the demo templates), and the request bodies and
+JSON texts of `tests.request_cases`. With `--check` nothing is written; the exit code is 1 when any expected value
+differs from the engine's. Needs the extra `oracle`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from scanner import oracle
 from scanner.demo import collection
 from scanner.oracle import Answer, Question
-from tests import cases_format
+from tests import cases_format, request_cases
 from tests.cases_format import Case, CaseError, CaseFile
 
 CAPABILITIES = cases_format.FOLDER.parent / "capabilities.json"
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run from the command line. Returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything differs")
-    parser.add_argument("only", nargs="*", help="case files to do, by name without .txt (default: all, and the demo)")
+    parser.add_argument("only", nargs="*", help="case files to do, by name without .txt (default: everything)")
     options = parser.parse_args(arguments)
     if reason := oracle.available():
         print(reason, file=sys.stderr)  # noqa: T201 - a command-line program
@@ -35,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made = {path: cases_text(path) for path in (cases_format.FOLDER / f"{name}.txt" for name in names)}
     if not options.only:
         made[CAPABILITIES] = capabilities_text()
+        made |= request_cases.regenerated()
     differing = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in differing:
         print(f"{path.name}: {'differs' if options.check else 'written'}")  # noqa: T201 - a command-line program
