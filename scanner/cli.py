@@ -14,7 +14,6 @@ import time
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
@@ -22,22 +21,26 @@ import click
 
 from scanner import __version__, answers
 from scanner.chat.selection import DEFAULT
+from scanner.commands.options import (
+    EXIT_FAILED,
+    EXIT_FINDINGS,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    format_option,
+    model_files,
+    now_option,
+    print_lines,
+)
+from scanner.commands.render import render
 from scanner.console import Bar, rows_as, visible
-from scanner.discover import discover
 from scanner.errors import CapscanError, UsageError
 from scanner.export import template_document
-from scanner.extract import extract
 from scanner.judge import ALL_RULES
 from scanner.pipeline import analyse_profiles
 from scanner.probe.profiles import CURRENT, PROFILES
 from scanner.results import (
-    ChatTemplate,
-    FileResult,
-    ModelFile,
     Outcome,
-    PassedOver,
     Severity,
-    SourceKind,
     TemplateResult,
     Verdict,
     Verification,
@@ -58,11 +61,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 Command = TypeVar("Command", bound=Callable[..., object])
-
-EXIT_FINDINGS = 1
-EXIT_USAGE = 2
-EXIT_FAILED = 3
-EXIT_INTERRUPTED = 130
 
 DEFAULT_DATABASE = "capscan.db"
 DEMO_DIRECTORY = "capscan-demo"
@@ -92,40 +90,6 @@ def profiles_of(profile: str) -> tuple[str, ...]:
     return tuple(PROFILES) if profile == ALL else (profile,)
 
 
-def format_option(*forms: str) -> Callable[[Command], Command]:
-    """`--format` with these choices, the first of them the default."""
-    return click.option("--format", "form", type=click.Choice(forms), default=forms[0], show_default=True)
-
-
-def _seconds(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-class Clock(click.ParamType[float]):
-    """`--now`: seconds since the epoch, or an ISO date and time (UTC where it names no zone)."""
-
-    name = "EPOCH|ISO"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The time in seconds since the epoch."""
-        if isinstance(value, float):
-            return value
-        text = str(value)
-        try:
-            seconds = _seconds(text)
-            time.localtime(seconds)
-        except (ValueError, OverflowError, OSError):
-            self.fail(f"{text!r} is neither seconds since the epoch nor an ISO date and time", param, ctx)
-        return seconds
-
-
-now_option = click.option("--now", "clock", type=Clock(), help="What the templates take for the present time.")
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="capscan")
 def cli() -> None:
@@ -151,7 +115,7 @@ def probe(
     """
     failed = False
     documents = []
-    for result in _model_files(paths):
+    for result in model_files(paths):
         if not result.templates:
             failed = failed or result.outcome is not Outcome.NO_TEMPLATE
             click.echo(visible(f"{result.file.path}: {result.outcome}: {result.reason}"), err=True)
@@ -166,8 +130,8 @@ def probe(
             if trace is not None:
                 _print_trace(analyses[0], trace)
             elif form == "table":
-                _print_lines(answers.template_answer(template, result.file.path, analyses[0]))
-                _print_lines(answers.builds_answer(analyses))
+                print_lines(answers.template_answer(template, result.file.path, analyses[0]))
+                print_lines(answers.builds_answer(analyses))
             else:
                 documents += [template_document(template, result.file.path, analysis) for analysis in analyses]
         if form == "jsonl":
@@ -182,40 +146,12 @@ def probe(
     return EXIT_FAILED if failed else 0
 
 
-def _model_files(paths: Sequence[str]) -> Iterator[FileResult]:
-    """Each path's model files, opened, in the order given."""
-    for path in paths:
-        if path == "-":
-            yield _standard_input()
-            continue
-        found = False
-        for item in discover([path]):
-            if isinstance(item, PassedOver):
-                raise UsageError(f"{item.path}: {item.reason}")
-            found = True
-            yield extract(item)
-        if not found:
-            raise UsageError(f"{path}: there is no template and no model file in it")
-
-
-def _standard_input() -> FileResult:
-    # Python has no standard input where the shell closed it.
-    source = sys.stdin.buffer.read() if sys.stdin is not None else b""
-    file = ModelFile("-", "-", SourceKind.JINJA, len(source), 0, "")
-    return FileResult(file, Outcome.ANALYSED, (ChatTemplate("default", source, "standard input"),))
-
-
 def _print_trace(analysis: TemplateResult, name: str) -> None:
     run = next((run for run in analysis.probes if run.name == name or run.name.startswith(name)), None)
     if run is None:
         ran = ", ".join(run.name for run in analysis.probes) or "none"
         raise UsageError(f"there was no probe {name}; those that ran: {ran}")
-    _print_lines(answers.trace_answer(run))
-
-
-def _print_lines(lines: Iterator[str]) -> None:
-    for line in lines:
-        click.echo(line)
+    print_lines(answers.trace_answer(run))
 
 
 # -- scan --------------------------------------------------------------------------------------------------------------
@@ -315,7 +251,7 @@ def _print_summary(database: str, number: int, form: str, seconds: float) -> boo
     if form == "json":
         click.echo(json.dumps(summary_document(summary), ensure_ascii=False, indent=2))
     else:
-        _print_lines(summary_lines(summary, seconds, _database_hint(database)))
+        print_lines(summary_lines(summary, seconds, _database_hint(database)))
     given = summary.scan.scan.sources
     return any(not Path(path).exists() for path in given)
 
@@ -362,14 +298,14 @@ def verify(
     if form == "json":
         click.echo(json.dumps([answers.verification_document(result) for result in results], indent=2))
     else:
-        _print_lines(answers.verification_lines(results))
+        print_lines(answers.verification_lines(results))
     return EXIT_FINDINGS if any(result.verdict is Verdict.DIFFERENT for result in results) else 0
 
 
 def _templates_to_verify(paths: Sequence[str], database: str) -> list[tuple[str, bytes]]:
     """Each template once, by SHA-256."""
     if paths:
-        held = [template for result in _model_files(paths) for template in result.templates]
+        held = [template for result in model_files(paths) for template in result.templates]
         return sorted({template.sha256: template.source for template in held}.items())
     from scanner.store import queries
     from scanner.store.migrate import ensure_current
@@ -411,7 +347,7 @@ def _verify_server(
     if form == "json":
         click.echo(json.dumps(server_document(verdict, held), indent=2))
     else:
-        _print_lines(server_lines(verdict, held, asked=bool(paths)))
+        print_lines(server_lines(verdict, held, asked=bool(paths)))
     another = bool(paths) and not any(found.runs for found in held)
     return EXIT_FINDINGS if verdict.differences or another else 0
 
@@ -421,7 +357,7 @@ def _known_as(server: Server, paths: Sequence[str], database: str) -> list[Held]
     from scanner.store import queries
 
     if paths:
-        return [held for result in _model_files(paths) for held in held_by(server, result)]
+        return [held for result in model_files(paths) for held in held_by(server, result)]
     engine = _database_if_any(database)
     if engine is None:
         return []
@@ -450,9 +386,9 @@ def show(name: str, database: str, form: str) -> int:
     engine = open_database(database)
     ensure_current(engine, create=False)
     if _is_hash(name):
-        _print_lines(show_template(engine, name, form))
+        print_lines(show_template(engine, name, form))
     else:
-        _print_lines(show_file(engine, str(Path(name).absolute()) if Path(name).exists() else name, form))
+        print_lines(show_file(engine, str(Path(name).absolute()) if Path(name).exists() else name, form))
     return 0
 
 
@@ -490,7 +426,7 @@ def query(name: str | None, database: str, sql: str | None, listing: bool, secon
     )
     rows = list(answer.rows)
     if form == "table":
-        _print_lines(answers.query_answer(answer.columns, rows))
+        print_lines(answers.query_answer(answer.columns, rows))
     else:
         # Not through click, which takes colours out of what goes into a file.
         sys.stdout.write(rows_as(form, answer.columns, rows, escaped=sys.stdout.isatty()) + "\n")
@@ -602,6 +538,9 @@ def demo(context: click.Context, directory: Path) -> int:
     index = _write_report(database, directory / "report")
     click.echo(f"\nOpen {index} in a browser. Next: capscan query outliers --db {database}")
     return 0
+
+
+cli.add_command(render)
 
 
 # -- running -----------------------------------------------------------------------------------------------------------

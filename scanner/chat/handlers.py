@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 AUTOPARSER = "autoparser"
 """The generic one, when no handler matches."""
@@ -53,6 +54,7 @@ HANDLERS = (
 CURRENT_GEMMA4 = b"{#- OpenAI Chat Completions:"
 
 
+@lru_cache(maxsize=64)
 def detect(source: bytes) -> str:
     """The name of the handler, or `autoparser`."""
     return next((handler.name for handler in HANDLERS if handler.matches(source)), AUTOPARSER)

@@ -1,0 +1,76 @@
+"""What several commands share: exit codes, options, and how they read their arguments and print their answers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import click
+
+from scanner.clock import seconds_of
+from scanner.discover import discover
+from scanner.errors import UsageError
+from scanner.extract import extract
+from scanner.rendering import bare_template
+from scanner.results import FileResult, PassedOver
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+EXIT_FINDINGS = 1
+EXIT_USAGE = 2
+EXIT_FAILED = 3
+EXIT_INTERRUPTED = 130
+
+
+def format_option(*forms: str) -> Callable[[Command], Command]:
+    """`--format` with these choices, the first of them the default."""
+    return click.option("--format", "form", type=click.Choice(forms), default=forms[0], show_default=True)
+
+
+class Clock(click.ParamType[float]):
+    """`--now`: seconds since the epoch, or an ISO date and time."""
+
+    name = "EPOCH|ISO"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The time in seconds since the epoch."""
+        try:
+            return seconds_of(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+now_option = click.option("--now", "clock", type=Clock(), help="What the templates take for the present time.")
+
+
+def model_files(paths: Sequence[str]) -> Iterator[FileResult]:
+    """Each path's model files, opened, in the order given."""
+    for path in paths:
+        if path == "-":
+            yield _standard_input()
+            continue
+        found = False
+        for item in discover([path]):
+            if isinstance(item, PassedOver):
+                raise UsageError(f"{item.path}: {item.reason}")
+            found = True
+            yield extract(item)
+        if not found:
+            raise UsageError(f"{path}: there is no template and no model file in it")
+
+
+def _standard_input() -> FileResult:
+    return bare_template(read_standard_input())
+
+
+def read_standard_input() -> bytes:
+    """All of standard input."""
+    # Python has no standard input where the shell closed it.
+    return sys.stdin.buffer.read() if sys.stdin is not None else b""
+
+
+def print_lines(lines: Iterator[str]) -> None:
+    """Print an answer line by line."""
+    for line in lines:
+        click.echo(line)

@@ -1,0 +1,83 @@
+"""From a model's templates to the server that llama.cpp would make of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from scanner.chat.patches import patch
+from scanner.chat.selection import TOOL_USE, Selection, select_of_file
+from scanner.chat.server import USUAL, Loaded, Server, Vocabulary
+from scanner.chat.start import Start, start
+from scanner.dialect import DEFAULT_LIMITS, Limits, Template, TemplateSyntaxError
+from scanner.errors import CapscanError
+from scanner.probe.capabilities import probe
+from scanner.probe.profiles import CURRENT
+from scanner.results import FileResult, ModelMetadata, SpecialToken
+
+
+class ServingError(CapscanError):
+    """No server can be made of the templates: the default does not parse, or a budget of ours ran out."""
+
+    slug = "serving"
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A server, whether it would start, and which of the file's templates it took."""
+
+    server: Server
+    start: Start
+    selection: Selection
+
+
+def serve(
+    result: FileResult,
+    vocabulary: Vocabulary | None = None,
+    *,
+    now: float | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Serving:
+    """What llama-server makes of an extracted model file, with that file's `vocabulary` or another. Raises
+    `ServingError`."""
+    unparseable = [
+        template.variant
+        for template in result.templates
+        if template.variant == TOOL_USE and not parses(template.source, limits)
+    ]
+    selection = select_of_file(result, unparseable)
+    default = load(patch(selection.default.source).source, now=now, limits=limits)
+    tool_use = None if selection.tool_use is None else load(selection.tool_use.source, now=now, limits=limits)
+    server = Server(default, tool_use, vocabulary or vocabulary_of(result.metadata))
+    started = start(server, now=now, limits=limits)
+    return Serving(replace(server, enable_thinking=started.enable_thinking is not False), started, selection)
+
+
+def load(source: bytes, *, now: float | None = None, limits: Limits = DEFAULT_LIMITS) -> Loaded:
+    """A template parsed and probed. Raises `ServingError`."""
+    try:
+        template = Template(source, limits=limits)
+    except TemplateSyntaxError as error:
+        place = f"line {error.line}, column {error.column}"
+        raise ServingError(f"llama-server would not start, the template does not parse: {error} ({place})") from error
+    capabilities, runs = probe(template, CURRENT, now=now, limits=limits)
+    exceeded = next((run.error for run in runs if run.error is not None and run.error.kind == "limit"), None)
+    if exceeded is not None:
+        raise ServingError(f"not examined, a limit was exceeded while it was probed: {exceeded.message}")
+    return Loaded(template, capabilities)
+
+
+def vocabulary_of(metadata: ModelMetadata) -> Vocabulary:
+    """The tokens of a model file; those of a bare template where it names none at all."""
+    bos, eos = metadata.bos, metadata.eos
+    if bos == eos == SpecialToken():
+        return USUAL
+    return Vocabulary(bos.text or "", eos.text or "", bool(bos.added), bool(eos.added))
+
+
+def parses(source: bytes, limits: Limits = DEFAULT_LIMITS) -> bool:
+    """Whether llama.cpp can parse a template."""
+    try:
+        Template(source, limits=limits)
+    except TemplateSyntaxError:
+        return False
+    return True
