@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from scanner.judge.verdicts import Claim, claims
-from scanner.results import Finding, Severity
+from scanner.results import Finding, Outcome, Severity
 from scanner.store import queries
 from scanner.store.queries import (
     Change,
@@ -55,6 +55,9 @@ class Overview:
     """How many templates that files hold now the real llama.cpp was asked about, by its verdict."""
     held: Mapping[str, frozenset[tuple[str, str]]]
     """For each template's SHA-256 the paths and variants that hold it now."""
+    starts: Mapping[tuple[str, str], bool]
+    """Whether llama-server starts with a file, by its path and the variant that decides it: the one whose template
+    serves plain requests. Those not examined are left out."""
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -86,11 +89,12 @@ AllNotes = Mapping[tuple[str, str], TemplateNotes]
 def read_overview(engine: Engine) -> Overview:
     """Reads the database. Raises UsageError when there is no scan yet, DatabaseError when the database fails."""
     files = tuple(queries.files(engine))
+    templates = queries.templates(engine)
     return Overview(
         scan=queries.scan_summary(engine),
         root=_common_folder(file.path for file in files),
         files=files,
-        templates=queries.templates(engine),
+        templates=templates,
         claim_counts=queries.claim_counts(engine),
         combinations=queries.combinations(engine),
         outliers=queries.outlier_list(engine),
@@ -98,6 +102,7 @@ def read_overview(engine: Engine) -> Overview:
         file_findings=_file_findings(engine),
         verified=_verified(engine, files),
         held=_held(files),
+        starts=_starts(files, templates),
     )
 
 
@@ -139,6 +144,28 @@ def _held(files: Iterable[LatestFile]) -> dict[str, frozenset[tuple[str, str]]]:
         if file.sha256 is not None:
             held.setdefault(file.sha256, set()).add((file.path, file.variant))
     return {sha256: frozenset(holders) for sha256, holders in held.items()}
+
+
+def _starts(files: Iterable[LatestFile], templates: Iterable[TemplateSummary]) -> dict[tuple[str, str], bool]:
+    known = {(template.sha256, template.profile): template.server_starts for template in templates}
+    found = {}
+    for file in _serving(files).values():
+        starts = known.get((file.sha256 or "", file.profile))
+        if starts is not None:
+            found[file.path, file.variant] = starts
+    return found
+
+
+def _serving(files: Iterable[LatestFile]) -> dict[str, LatestFile]:
+    """For each path the variant that serves plain requests, as llama.cpp chooses it (`scanner.chat.selection`): the
+    default, or else a tool_use template that parses."""
+    serving: dict[str, LatestFile] = {}
+    for file in files:
+        is_default = file.variant == "default" and file.outcome is not Outcome.NO_TEMPLATE
+        stands_in = file.variant == "tool_use" and file.outcome is not Outcome.NOT_PARSEABLE
+        if is_default or (stands_in and file.path not in serving):
+            serving[file.path] = file
+    return serving
 
 
 def _changes(engine: Engine) -> tuple[Change, ...]:

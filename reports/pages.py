@@ -17,7 +17,18 @@ from reports.source_lines import SourceLine, source_lines
 from reports.words import CAPABILITY_MEANINGS, LABELS, OUTCOME_MEANINGS, PROBE_TITLES, slug
 from scanner.judge.rules import FILE_RULES, RULES
 from scanner.judge.verdicts import DECIDING_PROBES, Claim, Place, difference_text, place_of
-from scanner.results import CAPABILITIES, Finding, Outcome, Part, PassedOver, ProbeRun, RunError, Severity, Verdict
+from scanner.results import (
+    CAPABILITIES,
+    Finding,
+    Outcome,
+    Part,
+    PassedOver,
+    ProbeRun,
+    RunError,
+    Severity,
+    StartCheck,
+    Verdict,
+)
 from scanner.store.queries import (
     Analysis,
     ClaimCount,
@@ -162,7 +173,8 @@ class ChangeRow:
 
 @dataclass(frozen=True, slots=True)
 class IndexPage:
-    """The first page: how many, how good, what is wrong, what changed."""
+    """The first page: how many, how good, what is wrong, what changed. `not_starting` counts the files with which
+    llama-server would not start."""
 
     scan: ScanHeader
     root: str
@@ -172,6 +184,7 @@ class IndexPage:
     verified: Mapping[str, int]
     outcomes: tuple[OutcomeCount, ...]
     findings: Mapping[Severity, int]
+    not_starting: int
     changes: Mapping[str, int]
     distribution: tuple[ProfileFlags, ...]
     combinations: tuple[CombinationRow, ...]
@@ -183,11 +196,13 @@ class IndexPage:
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """One variant of one model file."""
+    """One variant of one model file. `starts`: whether llama-server starts with the file, on the variant that decides
+    it (None: another decides, or not examined)."""
 
     path: str
     variant: str
     outcome: Outcome
+    starts: bool | None
     page: str | None
     architecture: str | None
     quantization: str | None
@@ -355,7 +370,8 @@ class VerifiedView:
 
 @dataclass(frozen=True, slots=True)
 class TemplatePage:
-    """One template, under the report's profile or else the first one it was analysed under."""
+    """One template, under the report's profile or else the first one it was analysed under. `start` as in
+    `TemplateResult.server_start`."""
 
     page: str
     sha256: str
@@ -367,6 +383,7 @@ class TemplatePage:
     outcome_meaning: str
     reason: str | None
     handler: str | None
+    start: StartCheck | None
     patches: tuple[str, ...]
     flags: Flags
     holders: tuple[Holder, ...]
@@ -407,6 +424,7 @@ def index_page(overview: Overview, notes: AllNotes) -> IndexPage:
         verified=overview.verified,
         outcomes=_outcomes(overview.files),
         findings=_severities(overview, notes),
+        not_starting=sum(not starts for starts in overview.starts.values()),
         changes=dict(sorted(Counter(change.change for change in overview.changes).items())),
         distribution=_distribution(overview.claim_counts),
         combinations=combined,
@@ -425,6 +443,7 @@ def models_page(overview: Overview) -> ModelsPage:
             path=overview.shown(file.path),
             variant=file.variant,
             outcome=file.outcome,
+            starts=overview.starts.get((file.path, file.variant)),
             page=_page_if(file.sha256, known),
             architecture=file.architecture,
             quantization=file.file_type,
@@ -530,6 +549,7 @@ def template_page(overview: Overview, detail: TemplateDetail, notes: AllNotes) -
         outcome_meaning=OUTCOME_MEANINGS[result.outcome],
         reason=result.reason,
         handler=result.handler,
+        start=result.server_start,
         patches=result.patches,
         flags=flags,
         holders=holders,

@@ -25,6 +25,7 @@ from reports.pages import (
 )
 from reports.text import plain, pretty, rendered, visible
 from reports.words import ERROR_KINDS, LABELS, slug
+from scanner.judge.verdicts import STARTING_CONVERSATIONS
 from scanner.results import CAPABILITIES
 
 _TEMPLATES: Mapping[type[Page], str] = {
@@ -76,7 +77,13 @@ def _environment() -> Environment:
         centre=centre,
         error_kind=_error_kind,
     )
-    environment.globals.update(CAPABILITIES=CAPABILITIES, LABELS=LABELS, mark_of=mark_of, MARK_WORDS=MARK_WORDS)
+    environment.globals.update(
+        CAPABILITIES=CAPABILITIES,
+        LABELS=LABELS,
+        MARK_WORDS=MARK_WORDS,
+        STARTING_CONVERSATIONS=STARTING_CONVERSATIONS,
+        mark_of=mark_of,
+    )
     # Imported by each template they would be out of reach of a block that is rendered by itself.
     parts = vars(environment.get_template("parts.html.jinja").module)
     environment.globals.update({name: part for name, part in parts.items() if isinstance(part, Macro)})

@@ -5,22 +5,23 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 import click
 
-from scanner.chat.selection import select_of_file
+from scanner.chat.selection import CHATML, select_of_file
 from scanner.console import clip, pad, severity, table, visible
-from scanner.judge.verdicts import Claim, claims, difference_text
+from scanner.judge.verdicts import Claim, claims, difference_text, first_line
 from scanner.results import (
     CAPABILITIES,
     ChatTemplate,
     FileResult,
     Outcome,
     ProbeRun,
+    StartCheck,
     TemplateResult,
     Verdict,
     Verification,
@@ -28,6 +29,12 @@ from scanner.results import (
 
 OUTLIERS_SHOWN = 10
 """Outliers that a summary lists before it points to the query."""
+
+SHOWN_REASON = 60
+"""Columns of the reason that a line of facts gives for a server that does not start; the finding has all of it."""
+
+CHATML_START = StartCheck(ok=True, enable_thinking=False)
+"""What the start check says of llama.cpp's own ChatML template."""
 
 SHOWN_HASH = 12
 """Digits of a SHA-256 that a person sees; enough to name a template."""
@@ -48,6 +55,7 @@ def template_answer(template: ChatTemplate, source: str, result: TemplateResult)
         f"sha256 {result.sha256[:SHOWN_HASH]}",
         f"profile {result.profile}",
         f"handler {result.handler}",
+        *([] if result.outcome is Outcome.NO_TEMPLATE else [start_fact(result.server_start)]),
     ]
     yield " · ".join(facts)
     if result.capabilities is None:
@@ -60,6 +68,8 @@ def template_answer(template: ChatTemplate, source: str, result: TemplateResult)
                 for claim in claims(result.capabilities, result.probes)
             ],
         )
+    if result.start is not None and result.start.enable_thinking is not None:
+        yield f"thinking is {'on' if result.start.enable_thinking else 'off'} unless a request says otherwise"
     for finding in result.findings:
         place = f"  line {finding.line}" if finding.line is not None else ""
         yield f"{severity(finding.severity)} {finding.rule}{place}"
@@ -69,6 +79,43 @@ def template_answer(template: ChatTemplate, source: str, result: TemplateResult)
 def why(claim: Claim) -> str:
     """A flag's reason, with its place in the template."""
     return claim.why if claim.place is None else f"{claim.why} at {claim.place.line}:{claim.place.column}"
+
+
+def start_fact(start: StartCheck | None) -> str:
+    """Whether a server starts with a template, and if not, why; of a parse error its own line tells."""
+    if start is None:
+        return "server start not examined"
+    said = "server starts" if start.ok else "server does not start"
+    if start.conversation is None:
+        return said
+    return f"{said}{', but not with -lv 4' if start.ok else ''}: {_start_reason(start)}"
+
+
+def _start_reason(start: StartCheck) -> str:
+    """llama.cpp's message, short, and the template's line."""
+    if start.error is None:
+        return "no reason is known"
+    place = "" if start.error.line is None else f" (line {start.error.line})"
+    return clip(visible(first_line(start.error.message)), SHOWN_REASON) + place
+
+
+def start_of_file(
+    result: FileResult, unparseable: Collection[str], starts: Mapping[str, StartCheck]
+) -> StartCheck | None:
+    """Whether a server starts with a model file, given the variants that do not parse, and what is known of its
+    templates by SHA-256: the template that serves plain requests decides. None: not examined."""
+    default = select_of_file(result, unparseable).default
+    return CHATML_START if default.source == CHATML else starts.get(default.sha256)
+
+
+def start_line(start: StartCheck | None) -> str:
+    """The same in words."""
+    if start is None:
+        return "whether llama-server starts with it was not examined"
+    if not start.ok:
+        return f"llama-server would not start with it: {_start_reason(start)}"
+    exception = "" if start.error is None else f", but not with -lv 4: {_start_reason(start)}"
+    return f"llama-server starts with it{exception}"
 
 
 def outcome_line(result: TemplateResult) -> str:

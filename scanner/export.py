@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scanner.results import ChatTemplate, Finding, ParseError, ProbeRun, RunError, TemplateResult
+from scanner.results import ChatTemplate, Finding, ParseError, ProbeRun, RunError, StartCheck, TemplateResult
 
 
 def template_document(template: ChatTemplate, source: str, result: TemplateResult) -> dict[str, object]:
@@ -19,10 +19,27 @@ def template_document(template: ChatTemplate, source: str, result: TemplateResul
         "reason": result.reason,
         "handler": result.handler,
         "patches": list(result.patches),
+        "start": start_document(result.server_start),
         "parse_error": _parse_error(result.parse_error),
         "capabilities": None if result.capabilities is None else result.capabilities.as_llama_cpp(),
         "probes": [_probe(run) for run in result.probes],
         "findings": [_finding(finding) for finding in result.findings],
+    }
+
+
+def start_document(start: StartCheck | None) -> dict[str, object] | None:
+    """Whether llama-server starts; None: not examined. `message` is that of the `conversation` that fails (`StartCheck`
+    says what follows from which), or that of a parse error."""
+    if start is None:
+        return None
+    error = start.error
+    return {
+        "ok": start.ok,
+        "conversation": start.conversation,
+        "message": None if error is None else error.message,
+        "line": None if error is None else error.line,
+        "column": None if error is None else error.column,
+        "enable_thinking": start.enable_thinking,
     }
 
 

@@ -8,14 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from scanner.chat.handlers import detect, is_outdated_gemma4
-from scanner.chat.patches import Patched, patch
+from scanner.chat.patches import patch
+from scanner.chat.prompt import PromptError
 from scanner.chat.selection import counts_as_none
-from scanner.dialect import DEFAULT_LIMITS, Limits, SyntaxKind, Template, TemplateSyntaxError
+from scanner.chat.server import USUAL, Loaded, Server
+from scanner.chat.start import start
+from scanner.dialect import DEFAULT_LIMITS, ErrorKind, Limits, SyntaxKind, Template, TemplateSyntaxError
 from scanner.extract import extract
 from scanner.judge import TemplateFacts, judge
 from scanner.probe.capabilities import probe
 from scanner.probe.profiles import CURRENT, PROFILES, Profile
 from scanner.results import (
+    EVERY_START,
+    LOGGED_START,
     Capabilities,
     FileResult,
     Finding,
@@ -23,10 +28,12 @@ from scanner.results import (
     Outcome,
     ParseError,
     ProbeRun,
+    RunError,
+    StartCheck,
     TemplateResult,
 )
 
-ANALYSIS_VERSION = 1
+ANALYSIS_VERSION = 2
 """Raised whenever an analysis would come out differently; the database then analyses again."""
 
 
@@ -38,7 +45,7 @@ def analyse_file(model_file: ModelFile) -> FileResult:
 def analyse_template(
     source: bytes, *, profile: str = CURRENT.name, now: float | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> TemplateResult:
-    """Everything Capscan finds out about a template under an engine profile.
+    """Everything Capscan finds out about a template, taken as a model's default, under an engine profile.
 
     `now`: the clock of the renders, in seconds since the epoch. Raises `KeyError` for an unknown profile only.
     """
@@ -48,14 +55,13 @@ def analyse_template(
         sha256=hashlib.sha256(source).hexdigest(),
         profile=profile,
         outcome=Outcome.ANALYSED,
-        handler=detect(source),
+        handler=detect(loaded.source),
         patches=loaded.names,
     )
     none = counts_as_none(source)
     try:
         if none is None:
-            capabilities, probes = _probe(source, loaded, PROFILES[profile], now, limits)
-            result = _probed(result, capabilities, probes)
+            result = _examined(result, source, Template(loaded.source, limits=limits), PROFILES[profile], now)
         else:
             result = replace(result, outcome=Outcome.NO_TEMPLATE, reason=f"{none}: llama.cpp uses ChatML instead")
     except TemplateSyntaxError as error:
@@ -81,16 +87,58 @@ def not_examined(sha256: str, profile: str, reason: str) -> TemplateResult:
     return replace(result, findings=_judge(result, b""))
 
 
-def _probe(
-    source: bytes, loaded: Patched, profile: Profile, now: float | None, limits: Limits
-) -> tuple[Capabilities, tuple[ProbeRun, ...]]:
-    """llama.cpp probes the patched text, so its flags count. The runs kept are those of the text as published, whose
-    places a person can look up, unless the patch changes a flag: then they would explain something else."""
-    as_loaded = probe(Template(loaded.source, limits=limits), profile, now=now)
-    if loaded.source == source:
-        return as_loaded
-    as_published = probe(Template(source, limits=limits), profile, now=now)
-    return as_published if as_published[0] == as_loaded[0] else as_loaded
+def _examined(
+    result: TemplateResult, source: bytes, template: Template, profile: Profile, now: float | None
+) -> TemplateResult:
+    """The result with what the runs of a template show; `template` is the source as llama.cpp loads it. Only of the
+    current build is it known what a server renders before it listens."""
+    capabilities, runs = probe(template, profile, now=now)
+    if template.source != source:
+        runs = _as_published(source, capabilities, profile, now, template.limits) or runs
+    result = _probed(result, capabilities, runs)
+    if result.capabilities is None or profile is not CURRENT:
+        return result
+    return replace(result, start=_start(Loaded(template, capabilities), now))
+
+
+def _as_published(
+    source: bytes, capabilities: Capabilities, profile: Profile, now: float | None, limits: Limits
+) -> tuple[ProbeRun, ...] | None:
+    """The runs of the text as published, whose places a person can look up. None where the patches of llama.cpp, which
+    probes the patched text, change a flag, or make the text one that parses: these runs would explain something else.
+    """
+    try:
+        found, runs = probe(Template(source, limits=limits), profile, now=now)
+    except TemplateSyntaxError:
+        return None
+    return runs if found == capabilities else None
+
+
+def _start(loaded: Loaded, now: float | None) -> StartCheck | None:
+    """Whether a server starts with the template alone. None where a budget of ours ran out: the server has none."""
+    found = start(Server(loaded, vocabulary=USUAL), now=now)
+    if found.error is None:
+        logged = None if found.example_error is None else _failed_start(LOGGED_START, found.example_error)
+        check = logged or StartCheck(ok=True)
+        return replace(check, ok=True, enable_thinking=found.enable_thinking)
+    return _failed_start(EVERY_START, found.error)
+
+
+def _failed_start(conversation: str, failure: PromptError) -> StartCheck | None:
+    error = _run_error(failure)
+    if error.kind == ErrorKind.LIMIT and not error.stops_engine:
+        return None
+    # A server that dies writes nothing.
+    log = None if error.stops_engine else failure.text
+    return StartCheck(ok=False, conversation=conversation, error=error, log=log)
+
+
+def _run_error(error: PromptError) -> RunError:
+    """Why a conversation gave no prompt. Where the server refused it before any template ran there is no place."""
+    run = error.run
+    if run is None:
+        return RunError(str(ErrorKind.RUNTIME), error.message, line=error.line, column=error.column)
+    return RunError(str(run.kind), run.message, run.node, run.offset, run.line, run.column)
 
 
 def _probed(result: TemplateResult, capabilities: Capabilities, probes: tuple[ProbeRun, ...]) -> TemplateResult:
@@ -122,8 +170,9 @@ def _judge(
             capabilities=result.capabilities,
             probes=result.probes,
             patches=result.patches,
-            outdated_gemma4=is_outdated_gemma4(source),
+            outdated_gemma4=is_outdated_gemma4(patch(source).source),
             reason=result.reason,
+            start=result.start,
             by_profile=by_profile or {},
         )
     )

@@ -149,6 +149,10 @@ class Read:
     column: int | None
 
 
+STOPS_ENGINE = "stops llama.cpp itself"
+"""In the message of a run's error: the dialect refuses what would end the real process."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunError:
     """An error of a render. `kind`: `runtime`, `raised`, `not_implemented`, `loop_control` or `limit`. `node` and the
@@ -160,6 +164,11 @@ class RunError:
     offset: int | None = None
     line: int | None = None
     column: int | None = None
+
+    @property
+    def stops_engine(self) -> bool:
+        """Whether the whole llama.cpp process would end here; no budget of ours is to blame then."""
+        return self.kind == "limit" and STOPS_ENGINE in self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +205,28 @@ class ProbeRun:
     reads: tuple[Read, ...] = ()
     variables: Mapping[str, object] = field(default_factory=dict)
     duration: float = 0.0
+
+
+EVERY_START, LOGGED_START = "thinking", "example"
+"""The conversations that llama-server renders before it listens: always, and for its log only."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartCheck:
+    """Whether llama-server starts with a template as a model's default (`chat.md` section 6): whether the conversations
+    that it renders before it listens come out. What its autoparser makes of the template is not examined.
+
+    `ok`: it starts with its usual settings, and `enable_thinking` is what a request gets that does not say. `error` is
+    that of `conversation`, with its place in the text as llama.cpp loads it (patches keep the lines), and `log` what
+    the server writes before it gives up. With EVERY_START none starts; with LOGGED_START, where all else is well, none
+    that logs traces (`-lv 4`), so `ok` holds; without a conversation the template does not parse.
+    """
+
+    ok: bool
+    enable_thinking: bool | None = None
+    conversation: str | None = None
+    error: RunError | None = None
+    log: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,13 +291,89 @@ class Verification:
     differences: tuple[FlagDifference, ...] = ()
 
 
+class Agreement(StrEnum):
+    """A claimed flag beside what the rendered text shows (`behaviours.md` section 1)."""
+
+    AGREES = "agrees"
+    OVERCLAIMS = "overclaims"
+    UNDERCLAIMS = "underclaims"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the output of one conversation of our own says about a capability.
+
+    `verdict` None: it could not be told. `reason`: `printed`, `absent`, `dumped`, `python repr`, `raised: …`, `same for
+    every effort`, or why nothing could be told. `run` is the conversation as it ran (no reads), None where nothing was
+    rendered. `agreement` is None where either side has no verdict.
+    """
+
+    capability: str
+    verdict: bool | None
+    reason: str
+    agreement: Agreement | None = None
+    run: ProbeRun | None = None
+
+
+class EffortOutcome(StrEnum):
+    """What a template does with a reasoning effort."""
+
+    ACCEPTED = "accepted"
+    RAISES = "raises"
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """One reasoning effort as it was tried (`behaviours.md` section 2); `word` None: unset.
+
+    `message` and `line` are those of the error. Accepted words with equal outputs share a `group`, counted from 1 in
+    the order of the words. `prints_word`: the word stands in the output, whole, more often than when unset.
+    """
+
+    word: str | None
+    outcome: EffortOutcome
+    message: str | None = None
+    line: int | None = None
+    group: int | None = None
+    prints_word: bool = False
+    equals_unset: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """One answer of `behaviours.md` section 3: a stable key, an outcome from the key's closed list, the rest of the
+    answer in words, and the render or error that it rests on."""
+
+    key: str
+    outcome: str
+    detail: str = ""
+    evidence: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StandardRender:
+    """A standard conversation (`scenario`) as one `engine` renders it: `llama.cpp` or `jinja2`. `error` is None when it
+    gave an output."""
+
+    engine: str
+    scenario: str
+    output: str = ""
+    error: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class TemplateResult:
     """One template under one engine profile.
 
     `outcome`: ANALYSED, NOT_PARSEABLE or LIMIT_EXCEEDED (`reason` says which). `capabilities` is None unless ANALYSED.
     `handler` is the llama.cpp parser that would read the model's answers (`chat.md` section 5). `patches` names the
-    text patches llama.cpp applies before parsing (`chat.md` section 2).
+    text patches llama.cpp applies before parsing (`chat.md` section 2). `start` is what the server's own conversations
+    gave, None where they were not rendered; `server_start` is what to show.
+
+    What is really true of it (`behaviours.md`), under the current profile only, else empty: `observations` for each
+    capability, `efforts` as they were tried, whether a made-up effort is `printed`, `ignored` or `raises`
+    (`free_text_effort`), `behaviours` in a fixed order, and the standard conversations under both engines (`renders`).
     """
 
     sha256: str
@@ -279,4 +386,22 @@ class TemplateResult:
     handler: str | None = None
     patches: tuple[str, ...] = ()
     reason: str | None = None
+    start: StartCheck | None = None
+    observations: tuple[Observation, ...] = ()
+    efforts: tuple[Effort, ...] = ()
+    free_text_effort: str | None = None
+    behaviours: tuple[Behaviour, ...] = ()
+    renders: tuple[StandardRender, ...] = ()
     duration: float = 0.0
+
+    @property
+    def server_start(self) -> StartCheck | None:
+        """Whether llama-server starts with the template as a model's default; None: not examined. What does not parse
+        keeps it from starting too, and the parse error is the reason."""
+        if self.outcome is not Outcome.NOT_PARSEABLE or self.parse_error is None:
+            return self.start
+        error = self.parse_error
+        return StartCheck(
+            ok=False,
+            error=RunError(error.kind, error.message, offset=error.offset, line=error.line, column=error.column),
+        )

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from scanner import answers
 from scanner.console import clip, pad, severity, visible
-from scanner.export import template_document
+from scanner.export import start_document, template_document
 from scanner.judge.verdicts import difference_text
 from scanner.probe.profiles import PROFILES
 from scanner.results import ChatTemplate, FileResult, Outcome, PassedOver, Verdict
@@ -180,15 +180,25 @@ def show_file(engine: Engine, name: str, form: str) -> Iterator[str]:
             yield f"  {visible(variant.variant)}: template {variant.sha256[: answers.SHOWN_HASH]} · {variant.outcome}"
     for finding in detail.findings:
         yield f"{severity(finding.severity)} {finding.rule}: {visible(finding.text)}"
-    unparseable = [held.variant for held in detail.variants if held.outcome is Outcome.NOT_PARSEABLE]
-    shows = result.templates or result.outcome is Outcome.NO_TEMPLATE
-    line = answers.selection_line(result, unparseable) if shows else None
-    if line:
-        yield f"  {line}"
+    if _is_served(result):
+        unparseable = _unparseable(detail)
+        line = answers.selection_line(result, unparseable)
+        if line:
+            yield f"  {line}"
+        yield f"  {answers.start_line(answers.start_of_file(result, unparseable, detail.starts))}"
     for template in result.templates:
         yield ""
         found = queries.template_detail(engine, template.sha256)
         yield from _analysis_lines(template, result.file.path, found)
+
+
+def _is_served(result: FileResult) -> bool:
+    """Whether it is known what a server would make of a file."""
+    return bool(result.templates) or result.outcome is Outcome.NO_TEMPLATE
+
+
+def _unparseable(detail: queries.FileDetail) -> list[str]:
+    return [held.variant for held in detail.variants if held.outcome is Outcome.NOT_PARSEABLE]
 
 
 def _metadata_lines(result: FileResult) -> Iterator[str]:
@@ -230,8 +240,15 @@ def _file_document(detail: queries.FileDetail) -> dict[str, object]:
             }
             for variant in detail.variants
         ],
+        "start": _start_of_file(detail),
         "findings": [
             {"rule": f.rule, "severity": str(f.severity), "message": f.text, "evidence": f.evidence}
             for f in detail.findings
         ],
     }
+
+
+def _start_of_file(detail: queries.FileDetail) -> dict[str, object] | None:
+    if not _is_served(detail.result):
+        return None
+    return start_document(answers.start_of_file(detail.result, _unparseable(detail), detail.starts))

@@ -21,7 +21,7 @@ function textOf(row) {
   return texts.get(row);
 }
 
-// What the address asks for: ?tools=yes, ?flags=yyynnnnnn, ?outcome=analysed.
+// What the address asks for: ?tools=yes, ?flags=yyynnnnnn, ?outcome=analysed, ?start=no.
 function wanted() {
   const conditions = [];
   const words = [];
@@ -35,8 +35,12 @@ function wanted() {
       conditions.push((row) => row.dataset.flags === value);
       words.push("one flag combination");
     } else if (name === "outcome") {
-      conditions.push((row) => row.querySelector(".outcome").textContent === value);
+      // Behind the outcome itself the cell may say that the server does not start.
+      conditions.push((row) => row.querySelector(".outcome").firstChild.textContent === value);
       words.push(value);
+    } else if (name === "start") {
+      conditions.push((row) => row.dataset.start === value);
+      words.push("where llama-server would not start");
     }
   }
   return { holds: (row) => conditions.every((condition) => condition(row)), words };

@@ -6,12 +6,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from scanner.results import CAPABILITIES, Capabilities, ChatTemplate, Finding, Outcome, ParseError, ProbeRun, Severity
+from scanner.judge.verdicts import STARTING_CONVERSATIONS, first_line
+from scanner.results import (
+    CAPABILITIES,
+    Capabilities,
+    ChatTemplate,
+    Finding,
+    Outcome,
+    ParseError,
+    ProbeRun,
+    Severity,
+    StartCheck,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateFacts:
-    """What the rules may look at: one analysed template."""
+    """What the rules may look at: one analysed template. `start` is None also for one that does not parse."""
 
     source: bytes
     outcome: Outcome
@@ -21,6 +32,7 @@ class TemplateFacts:
     patches: Sequence[str]
     outdated_gemma4: bool
     reason: str | None = None
+    start: StartCheck | None = None
     by_profile: Mapping[str, Capabilities] = field(default_factory=dict)
 
     def probe(self, name: str) -> ProbeRun | None:
@@ -89,7 +101,26 @@ def judge_file(facts: FileFacts) -> tuple[Finding, ...]:
 def not_parseable(facts: TemplateFacts) -> Iterator[Match]:
     error = facts.parse_error
     if facts.outcome is Outcome.NOT_PARSEABLE and error is not None:
-        yield Match(f"llama.cpp cannot parse it: {_first_line(error.message)}", f"{error.kind} error", error.line)
+        yield Match(f"llama.cpp cannot parse it: {first_line(error.message)}", f"{error.kind} error", error.line)
+
+
+def start_fails(facts: TemplateFacts) -> Iterator[Match]:
+    """A template that parses; of others `not-parseable` speaks, and the rule about files."""
+    if facts.start is not None and not facts.start.ok:
+        yield from _start_failure("llama-server would not start", facts.start)
+
+
+def logged_start_fails(facts: TemplateFacts) -> Iterator[Match]:
+    if facts.start is not None and facts.start.ok:
+        yield from _start_failure("llama-server -lv 4 would not start", facts.start)
+
+
+def _start_failure(what: str, start: StartCheck) -> Iterator[Match]:
+    if start.error is None or start.conversation is None:
+        return
+    conversation = STARTING_CONVERSATIONS.get(start.conversation, start.conversation)
+    text = f"{what}: {first_line(start.error.message)} ({conversation})"
+    yield Match(text, f"start-up conversation {start.conversation}", start.error.line)
 
 
 def limit_exceeded(facts: TemplateFacts) -> Iterator[Match]:
@@ -110,7 +141,7 @@ def crashes_engine(facts: TemplateFacts) -> Iterator[Match]:
 
 
 def _stops_engine(run: ProbeRun) -> bool:
-    return run.error is not None and "stops llama.cpp itself" in run.error.message
+    return run.error is not None and run.error.stops_engine
 
 
 def plain_chat_raises(facts: TemplateFacts) -> Iterator[Match]:
@@ -210,10 +241,11 @@ def no_template(facts: FileFacts) -> Iterator[Match]:
         yield Match("no chat template: llama.cpp falls back to one of its own", "file")
 
 
-def server_does_not_start(facts: FileFacts) -> Iterator[Match]:
+def default_does_not_parse(facts: FileFacts) -> Iterator[Match]:
+    """A default that does parse and fails is found with its template, once for all files that hold it."""
     for variant in facts.variants:
         if variant.template.variant == "default" and variant.outcome is Outcome.NOT_PARSEABLE:
-            yield Match("llama-server does not start: its default template does not parse", "variant default")
+            yield Match("llama-server would not start: the default template does not parse", "variant default")
 
 
 def tool_use_ignored(facts: FileFacts) -> Iterator[Match]:
@@ -235,12 +267,18 @@ def variants_disagree(facts: FileFacts) -> Iterator[Match]:
 
 
 def _shown(run: ProbeRun) -> str:
-    return _first_line(run.error.message) if run.error is not None else ""
+    return first_line(run.error.message) if run.error is not None else ""
 
 
-def _first_line(message: str) -> str:
-    return message.strip().splitlines()[0] if message.strip() else "no message"
-
+SERVER_DOES_NOT_START = (
+    "server-does-not-start",
+    Severity.ERROR,
+    "llama-server would not start with it as a model's default template: it does not parse, or the conversation fails "
+    "that every server renders before it listens, one user message with thinking on. Whether llama.cpp's autoparser "
+    "makes sense of the template, without which the server does not start either, is not examined.",
+    "Mend the template at the line shown, or pass another with --chat-template-file.",
+)
+"""One rule in two places: found with a template that fails, and with a file whose default does not parse."""
 
 RULES: tuple[Rule[TemplateFacts], ...] = (
     Rule(
@@ -251,6 +289,7 @@ RULES: tuple[Rule[TemplateFacts], ...] = (
         "Rewrite the construct at the line shown; the dialect has no raw, with, do, include, ** or //.",
         not_parseable,
     ),
+    Rule(*SERVER_DOES_NOT_START, start_fails),
     Rule(
         "limit-exceeded",
         Severity.ERROR,
@@ -294,6 +333,14 @@ RULES: tuple[Rule[TemplateFacts], ...] = (
         system_raises,
     ),
     Rule(
+        "logged-start-fails",
+        Severity.WARNING,
+        "A conversation of system, user, assistant and user fails. A llama-server that logs traces (-lv 4 and up) "
+        "renders it for its log before it listens, and would not start.",
+        "Mend the template at the line shown; requests of this kind fail at any log level.",
+        logged_start_fails,
+    ),
+    Rule(
         "probe-threw",
         Severity.WARNING,
         "A flag is false only because the probe's render failed; the feature itself may work.",
@@ -331,13 +378,7 @@ RULES: tuple[Rule[TemplateFacts], ...] = (
     ),
 )
 FILE_RULES: tuple[Rule[FileFacts], ...] = (
-    Rule(
-        "server-does-not-start",
-        Severity.ERROR,
-        "The model's default template does not parse, and llama-server refuses to start with it.",
-        "Mend the template, or pass another with --chat-template-file.",
-        server_does_not_start,
-    ),
+    Rule(*SERVER_DOES_NOT_START, default_does_not_parse),
     Rule(
         "tool-use-ignored",
         Severity.WARNING,
@@ -363,5 +404,6 @@ FILE_RULES: tuple[Rule[FileFacts], ...] = (
 )
 
 AnyRule = Rule[TemplateFacts] | Rule[FileFacts]
-ALL_RULES: tuple[AnyRule, ...] = (*RULES, *FILE_RULES)
-"""Every rule there is, those about templates first."""
+_TEMPLATE_SLUGS = frozenset(rule.slug for rule in RULES)
+ALL_RULES: tuple[AnyRule, ...] = (*RULES, *(rule for rule in FILE_RULES if rule.slug not in _TEMPLATE_SLUGS))
+"""Every rule there is, each once, those about templates first."""

@@ -6,7 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scanner.results import CAPABILITIES, Capabilities, ProbeRun, Read, RunError, Verification
+from scanner.results import (
+    CAPABILITIES,
+    EVERY_START,
+    LOGGED_START,
+    Capabilities,
+    ProbeRun,
+    Read,
+    Verification,
+)
 
 DECIDING_PROBES: Mapping[str, tuple[str, ...]] = {
     "tools": ("tool_object_arguments", "tool_string_arguments"),
@@ -33,6 +41,12 @@ DECIDING_VALUES: Mapping[str, str] = {
     "reasoning_effort": "reasoning_effort",
 }
 """The value of the request whose reading tells each capability."""
+
+STARTING_CONVERSATIONS: Mapping[str, str] = {
+    EVERY_START: "one user message, thinking on",
+    LOGGED_START: "system, user, assistant, user",
+}
+"""The conversations that llama-server renders before it listens (`chat.md` section 6), in words."""
 
 REASONING_MARKER = "<REASONING_CONTENT_PLACEHOLDER>"
 
@@ -128,7 +142,7 @@ def _evidence(name: str, run: ProbeRun) -> Evidence:
     speaks = _speaks_for(name, run)
     if run.error is not None and not speaks:
         at = place_of(run.error.line, run.error.column)
-        return Evidence(run.name, run.ok, f"the probe failed: {_message(run.error)}", at)
+        return Evidence(run.name, run.ok, f"the probe failed: {first_line(run.error.message)}", at)
     said = _said_for(name, read) if speaks else _said_against(name, read)
     return Evidence(run.name, run.ok, said, place_of(read.line, read.column) if speaks else None)
 
@@ -165,8 +179,9 @@ def _read(run: ProbeRun, path: str) -> Read:
     return next((read for read in run.reads if read.path == path), unread)
 
 
-def _message(error: RunError) -> str:
-    lines = error.message.strip().splitlines()
+def first_line(message: str) -> str:
+    """What a message says first; an engine's may go on with an excerpt, or begin with an empty line."""
+    lines = message.strip().splitlines()
     return lines[0] if lines else "no message"
 
 

@@ -224,7 +224,12 @@ class AppearanceRow(Base):
 
 class AnalysisRow(Base):
     """One template under one profile, by one version of Capscan. The nine claims and the nine observed verdicts are
-    null where there is no verdict. `duration` is in seconds."""
+    null where there is no verdict. `duration` is in seconds.
+
+    `server_starts`: whether llama-server starts with the template as a model's default, null where that was not
+    examined. Why not is in `start_…`, or, for a template that does not parse, in `parse_error_…`; where it starts,
+    `start_…` says why it does not with `-lv 4`.
+    """
 
     __tablename__ = "analyses"
     __table_args__ = (
@@ -248,6 +253,17 @@ class AnalysisRow(Base):
     parse_error_line: Mapped[int | None]
     parse_error_column: Mapped[int | None]
     parse_error_offset: Mapped[int | None]
+
+    server_starts: Mapped[bool | None]
+    thinks_by_default: Mapped[bool | None]
+    start_conversation: Mapped[str | None]
+    start_error_kind: Mapped[str | None]
+    start_error_message: Mapped[str | None]
+    start_error_node: Mapped[str | None]
+    start_error_offset: Mapped[int | None]
+    start_error_line: Mapped[int | None]
+    start_error_column: Mapped[int | None]
+    start_log: Mapped[str | None]
 
     supports_tools: Mapped[bool | None]
     supports_tool_calls: Mapped[bool | None]

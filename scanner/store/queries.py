@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -38,6 +38,7 @@ from scanner.results import (
     Severity,
     SourceKind,
     SpecialToken,
+    StartCheck,
     TemplateResult,
     Verdict,
     Verification,
@@ -132,7 +133,8 @@ class LatestFile:
 
 @dataclass(frozen=True, slots=True)
 class TemplateSummary:
-    """One template of the latest files under one profile. `files` hold it, `path` is the first of them."""
+    """One template of the latest files under one profile. `files` hold it, `path` is the first of them; `server_starts`
+    is None where that was not examined."""
 
     sha256: str
     size: int
@@ -140,6 +142,7 @@ class TemplateSummary:
     outcome: Outcome
     reason: str | None
     handler: str | None
+    server_starts: bool | None
     files: int
     path: str
     capabilities: Capabilities | None
@@ -193,13 +196,15 @@ class TemplateDetail:
 @dataclass(frozen=True, slots=True)
 class FileDetail:
     """One model file as it was when last opened, its variants with their verdicts (empty before the first finished
-    scan), and what was found of the file as a whole in the newest scan that saw it."""
+    scan), and what was found of the file as a whole in the newest scan that saw it. `starts` says of its templates, by
+    SHA-256, whether llama-server starts with them; those not examined are left out."""
 
     result: FileResult
     first_seen_scan: int | None
     last_seen_scan: int | None
     variants: tuple[LatestFile, ...]
     findings: tuple[Finding, ...]
+    starts: Mapping[str, StartCheck] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,6 +412,7 @@ def file_detail(engine: Engine, name: str) -> FileDetail:
             last_seen_scan=row.last_seen_scan_id,
             variants=tuple(_latest_file(variant) for variant in connection.execute(latest)),
             findings=tuple(_finding(finding) for finding in connection.execute(found)),
+            starts=_starts(connection, row),
         )
 
 
@@ -576,6 +582,27 @@ NAMED: Mapping[str, NamedQuery] = _named(
         FROM outliers ORDER BY CASE severity WHEN 'error' THEN 0 ELSE 1 END, files DESC, path, sha256, profile""",
     ),
     (
+        "not-starting",
+        "Templates that keep llama-server from starting, how many files hold them, and how many it affects",
+        # As `scanner.chat.selection`: without a default, a tool_use template that parses takes its place.
+        """SELECT held.sha256, MIN(held.path) AS path, COUNT(DISTINCT held.model_file_id) AS files,
+        COUNT(DISTINCT served.model_file_id) AS affected,
+        COALESCE(analyses.start_error_line, analyses.parse_error_line) AS line,
+        COALESCE(analyses.start_error_message, analyses.parse_error_message) AS reason
+        FROM analyses
+        JOIN latest_files AS held ON held.template_id = analyses.template_id AND held.profile = analyses.profile
+        LEFT JOIN (SELECT model_file_id, MIN(variant) AS variant FROM latest_files
+                   WHERE (variant = 'default' AND outcome <> 'no template')
+                      OR (variant = 'tool_use' AND outcome <> 'not parseable')
+                   GROUP BY model_file_id) AS served
+          ON served.model_file_id = held.model_file_id AND served.variant = held.variant
+        WHERE analyses.id IN (SELECT MAX(id) FROM analyses GROUP BY template_id, profile)
+          AND NOT analyses.server_starts
+        GROUP BY held.sha256, analyses.id, analyses.start_error_line, analyses.parse_error_line,
+                 analyses.start_error_message, analyses.parse_error_message
+        ORDER BY affected DESC, files DESC, path, held.sha256""",
+    ),
+    (
         "findings",
         "Every finding of the latest files: of their templates, and of the files as a whole",
         """SELECT findings.severity, findings.rule, held.path, held.sha256, findings.line, findings.text,
@@ -638,6 +665,7 @@ _ANALYSIS_SUMMARY = (
     AnalysisRow.outcome,
     AnalysisRow.reason,
     AnalysisRow.handler,
+    AnalysisRow.server_starts,
     *(getattr(AnalysisRow, name) for name in _FLAGS),
 )
 
@@ -770,25 +798,32 @@ def _analyses(connection: Connection, template: int, sha256: str) -> tuple[Analy
 
 def _analysis(connection: Connection, row: Any, sha256: str) -> Analysis:
     found = select(*_columns(FindingRow)).where(FindingRow.analysis_id == row.id).order_by(FindingRow.position)
-    result = TemplateResult(
+    return Analysis(
+        result=replace(
+            _analysed(row, sha256),
+            probes=_probes(connection, row.id),
+            findings=tuple(_finding(finding) for finding in connection.execute(found)),
+        ),
+        observed={name: getattr(row, f"observed_{name}") for name in CAPABILITIES},
+        capscan_version=row.capscan_version,
+        analysis_version=row.analysis_version,
+        created_at=row.created_at,
+    )
+
+
+def _analysed(row: Any, sha256: str) -> TemplateResult:
+    """The result without its probes and findings, which have tables of their own."""
+    return TemplateResult(
         sha256=sha256,
         profile=row.profile,
         outcome=Outcome(row.outcome),
         parse_error=_parse_error(row),
         capabilities=_capabilities(row),
-        probes=_probes(connection, row.id),
-        findings=tuple(_finding(finding) for finding in connection.execute(found)),
         handler=row.handler,
         patches=tuple(row.patches),
         reason=row.reason,
+        start=_start(row),
         duration=row.duration,
-    )
-    return Analysis(
-        result=result,
-        observed={name: getattr(row, f"observed_{name}") for name in CAPABILITIES},
-        capscan_version=row.capscan_version,
-        analysis_version=row.analysis_version,
-        created_at=row.created_at,
     )
 
 
@@ -838,6 +873,42 @@ def _parse_error(row: Any) -> ParseError | None:
         row.parse_error_column,
         row.parse_error_offset,
     )
+
+
+def _start(row: Any) -> StartCheck | None:
+    """None also for a template that does not parse: `TemplateResult.server_start` knows of that."""
+    error = _start_error(row)
+    if row.server_starts is None or (error is None and not row.server_starts):
+        return None
+    return StartCheck(row.server_starts, row.thinks_by_default, row.start_conversation, error, row.start_log)
+
+
+def _start_error(row: Any) -> RunError | None:
+    if row.start_error_kind is None:
+        return None
+    return RunError(
+        row.start_error_kind,
+        row.start_error_message,
+        row.start_error_node,
+        row.start_error_offset,
+        row.start_error_line,
+        row.start_error_column,
+    )
+
+
+def _starts(connection: Connection, file: Any) -> dict[str, StartCheck]:
+    """Of the templates that a model file holds, by SHA-256, those whose start was examined under some profile."""
+    held = select(AppearanceRow.template_id).where(
+        AppearanceRow.model_file_id == file.id, AppearanceRow.scan_id == file.last_seen_scan_id
+    )
+    statement = (
+        select(TemplateRow.sha256, *_columns(AnalysisRow))
+        .join(TemplateRow, TemplateRow.id == AnalysisRow.template_id)
+        .where(AnalysisRow.template_id.in_(held), AnalysisRow.server_starts.is_not(None))
+        .where(AnalysisRow.id.in_(_newest_analyses()))
+    )
+    checks = {row.sha256: _analysed(row, row.sha256).server_start for row in connection.execute(statement)}
+    return {sha256: check for sha256, check in checks.items() if check is not None}
 
 
 def _verifications(connection: Connection, condition: Any) -> tuple[StoredVerification, ...]:
@@ -971,6 +1042,7 @@ def _template_summary(row: Any) -> TemplateSummary:
         outcome=Outcome(row.outcome),
         reason=row.reason,
         handler=row.handler,
+        server_starts=row.server_starts,
         files=row.files,
         path=row.path,
         capabilities=_capabilities(row),

@@ -596,18 +596,41 @@ def _repeated_variants(templates: Sequence[ChatTemplate]) -> list[str]:
 def _analysis_row(result: TemplateResult) -> dict[str, Any]:
     error = result.parse_error
     claims = {f"supports_{name}": getattr(result.capabilities, name, None) for name in CAPABILITIES}
-    return claims | {
-        "profile": result.profile,
-        "duration": result.duration,
-        "outcome": result.outcome.value,
-        "reason": result.reason,
-        "handler": result.handler,
-        "patches": list(result.patches),
-        "parse_error_kind": error.kind if error else None,
-        "parse_error_message": error.message if error else None,
-        "parse_error_line": error.line if error else None,
-        "parse_error_column": error.column if error else None,
-        "parse_error_offset": error.offset if error else None,
+    return (
+        claims
+        | _start_row(result)
+        | {
+            "profile": result.profile,
+            "duration": result.duration,
+            "outcome": result.outcome.value,
+            "reason": result.reason,
+            "handler": result.handler,
+            "patches": list(result.patches),
+            "parse_error_kind": error.kind if error else None,
+            "parse_error_message": error.message if error else None,
+            "parse_error_line": error.line if error else None,
+            "parse_error_column": error.column if error else None,
+            "parse_error_offset": error.offset if error else None,
+        }
+    )
+
+
+def _start_row(result: TemplateResult) -> dict[str, Any]:
+    """That a template which does not parse keeps a server from starting is said once more, why is not."""
+    start = result.start
+    known = start or result.server_start
+    error = start.error if start else None
+    return {
+        "server_starts": known.ok if known else None,
+        "thinks_by_default": start.enable_thinking if start else None,
+        "start_conversation": start.conversation if start else None,
+        "start_log": start.log if start else None,
+        "start_error_kind": error.kind if error else None,
+        "start_error_message": error.message if error else None,
+        "start_error_node": error.node if error else None,
+        "start_error_offset": error.offset if error else None,
+        "start_error_line": error.line if error else None,
+        "start_error_column": error.column if error else None,
     }
 
 

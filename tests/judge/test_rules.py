@@ -5,15 +5,25 @@ from __future__ import annotations
 import pytest
 
 from scanner.judge import ALL_RULES, FILE_RULES, RULES, FileFacts, VariantFacts, judge_file
+from scanner.judge.rules import AnyRule
 from scanner.pipeline import analyse_profiles, analyse_template, not_examined
 from scanner.probe.profiles import PROFILES
-from scanner.results import ChatTemplate, Outcome, Severity
+from scanner.results import ChatTemplate, Finding, Outcome, Severity
 
 PLAIN = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
 TAKES_CALLS = PLAIN + "{% for m in messages if m.tool_calls %}{{ m.tool_calls|tojson }}{% endfor %}"
 
+FAILS_AT_START = (
+    "{% for m in messages %}{{ m.content }}\n"
+    "{% if m.content == 'test' and enable_thinking %}{{ raise_exception('No tests!') }}{% endif %}{% endfor %}"
+)
+FAILS_IN_THE_LOG = FAILS_AT_START.replace("'test'", "'Hi there'")
+"""Templates that every probe runs through, and one of the server's own conversations does not."""
+
 POSITIVE = {
     "not-parseable": "{% raw %}x{% endraw %}",
+    "server-does-not-start": FAILS_AT_START,
+    "logged-start-fails": FAILS_IN_THE_LOG,
     "limit-exceeded": "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}",
     "crashes-llama.cpp": PLAIN + "{{ 1 is divisibleby(0) }}",
     "plain-chat-raises": PLAIN + "{{ raise_exception('never') }}",
@@ -44,6 +54,35 @@ def test_a_rule_about_templates_holds_where_it_should(rule: object) -> None:
 
 def test_no_rule_holds_of_a_plain_template() -> None:
     assert found(PLAIN) == {}
+
+
+def test_a_template_that_fails_at_the_start_says_where_and_in_which_conversation() -> None:
+    assert analyse_template(FAILS_AT_START.encode()).findings == (
+        Finding(
+            "server-does-not-start",
+            Severity.ERROR,
+            "llama-server would not start: Jinja Exception: No tests! (one user message, thinking on)",
+            "start-up conversation thinking",
+            2,
+        ),
+    )
+    assert analyse_template(FAILS_IN_THE_LOG.encode()).findings == (
+        Finding(
+            "logged-start-fails",
+            Severity.WARNING,
+            "llama-server -lv 4 would not start: Jinja Exception: No tests! (system, user, assistant, user)",
+            "start-up conversation example",
+            2,
+        ),
+    )
+
+
+def test_what_keeps_a_server_from_starting_is_reported_once() -> None:
+    assert set(found("{% raw %}")) == {"not-parseable"}
+    assert set(found("{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}")) == {
+        "limit-exceeded"
+    }
+    assert file_rules(Outcome.ANALYSED, default=FAILS_AT_START) == set()
 
 
 def test_every_rule_is_documented_and_has_a_name_of_its_own() -> None:
@@ -91,6 +130,12 @@ def test_rules_about_files() -> None:
     assert file_rules(Outcome.ANALYSED, default=PLAIN, rag=broken) == set()
     tried = {"no-template", "variants-disagree", "server-does-not-start", "tool-use-ignored"}
     assert {rule.slug for rule in FILE_RULES} == tried
+
+
+def test_a_rule_of_one_name_means_one_thing() -> None:
+    rules: tuple[AnyRule, ...] = (*RULES, *FILE_RULES)
+    told = {(rule.slug, rule.severity, rule.meaning, rule.remedy) for rule in rules}
+    assert told == {(rule.slug, rule.severity, rule.meaning, rule.remedy) for rule in ALL_RULES}
 
 
 def test_a_finding_names_the_line_and_the_message() -> None:

@@ -81,6 +81,12 @@ def test_an_address_narrows_the_models(report: Written, tab: Page) -> None:
     assert "Only reasoning effort: yes" in tab.locator(".narrowed").inner_text()
     tab.locator(".narrowed a").click()
     assert tab.locator("table.list tbody tr").locator("visible=true").count() == 8
+    tab.goto((report.folder / "index.html").as_uri())
+    tab.locator("[href='models.html?start=no']").click()
+    assert tab.locator("table.list tbody tr").locator("visible=true").count() == 1
+    assert "Only where llama-server would not start" in tab.locator(".narrowed").inner_text()
+    tab.goto((report.folder / "models.html").as_uri() + "?outcome=analysed")
+    assert tab.locator("table.list tbody tr").locator("visible=true").count() == 5
 
 
 def test_keys(report: Written, tab: Page) -> None:

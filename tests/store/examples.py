@@ -23,6 +23,7 @@ from scanner.results import (
     Severity,
     SourceKind,
     SpecialToken,
+    StartCheck,
     TemplateResult,
 )
 from scanner.store.writer import ScanWriter
@@ -90,6 +91,11 @@ def not_parseable(sha256: str) -> TemplateResult:
     )
 
 
+def not_starting(message: str) -> StartCheck:
+    error = RunError("raised", message, "CallExpression", 20, 2, 7)
+    return StartCheck(False, None, "thinking", error, f"While executing CallExpression\n{message}")
+
+
 def whole_analysis(sha256: str) -> TemplateResult:
     """An analysis that uses every field."""
     return TemplateResult(
@@ -116,6 +122,7 @@ def whole_analysis(sha256: str) -> TemplateResult:
         findings=(finding(Severity.NOTE, "first"), finding(Severity.WARNING, "second")),
         handler="Hermes 2 Pro",
         patches=("strip_last",),
+        start=not_starting("Jinja Exception: roles must alternate"),
         duration=0.03,
     )
 

@@ -22,6 +22,7 @@ from scanner.results import (
     Severity,
     SourceKind,
     SpecialToken,
+    StartCheck,
     TemplateResult,
 )
 
@@ -117,6 +118,17 @@ probe_runs = st.builds(
     variables=st.dictionaries(texts, json_data, max_size=3),
     duration=seconds,
 )
+starts = st.one_of(
+    st.builds(StartCheck, ok=st.just(True), enable_thinking=maybe_bool),
+    st.builds(
+        StartCheck,
+        ok=st.booleans(),
+        enable_thinking=maybe_bool,
+        conversation=texts,
+        error=run_errors,
+        log=maybe_text,
+    ),
+)
 findings = st.builds(
     Finding, rule=texts, severity=st.sampled_from(Severity), text=texts, evidence=texts, line=maybe_number
 )
@@ -137,5 +149,6 @@ def template_results(sha256: str) -> st.SearchStrategy[TemplateResult]:
         handler=maybe_text,
         patches=several(texts),
         reason=maybe_text,
+        start=st.none() | starts,
         duration=seconds,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,20 @@ def test_down_to_nothing_and_up_again(engine: Engine) -> None:
     assert queries.scans(engine) == ()
 
 
+@pytest.mark.parametrize("revision", [path.stem for path in KEPT])
+def test_back_to_every_revision_and_up_again_keeps_the_data(revision: str, tmp_path: Path) -> None:
+    engine = open_database(str(tmp_path / "back.sqlite"))
+    kept.make(tmp_path / "back.sqlite")
+    before = [list(queries.run_sql(engine, f"SELECT * FROM {view}", seconds=9).rows) for view in VIEWS.tables]  # noqa: S608 - names of ours
+    migrate.downgrade(engine, revision)
+    assert migrate.current(engine) == revision
+    migrate.upgrade(engine)
+    assert [list(queries.run_sql(engine, f"SELECT * FROM {view}", seconds=9).rows) for view in VIEWS.tables] == before  # noqa: S608 - as above
+    (analysis,) = queries.template_detail(engine, examples.template(kept.SOURCE).sha256).analyses
+    assert len(analysis.result.probes) == 2
+    engine.dispose()
+
+
 def test_the_head_has_a_kept_database() -> None:
     assert migrate.head() in [path.stem for path in KEPT]
 
@@ -86,7 +101,12 @@ def test_every_kept_database_upgrades_and_keeps_its_data(path: Path, tmp_path: P
     expected = examples.whole_file("/models/whole.gguf", kept.SOURCE)
     assert queries.file_detail(engine, "whole.gguf").result == expected
     detail = queries.template_detail(engine, expected.templates[0].sha256)
-    assert [analysis.result for analysis in detail.analyses] == [examples.whole_analysis(detail.sha256)]
+    known = examples.whole_analysis(detail.sha256)
+    # Until 0003 nobody asked whether a server starts.
+    wanted = known if path.stem >= "0003" else replace(known, start=None)
+    assert [analysis.result for analysis in detail.analyses] == [wanted]
+    broken = queries.file_detail(engine, "broken.gguf")
+    assert [check.ok for check in broken.starts.values()] == [False]
     assert [scan.status for scan in queries.scans(engine)] == ["finished", "finished"]
     engine.dispose()
 

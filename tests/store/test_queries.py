@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine
 
 from scanner.errors import UsageError
-from scanner.results import CAPABILITIES, Outcome, Severity
+from scanner.results import CAPABILITIES, Outcome, Severity, StartCheck
 from scanner.store import queries
 from tests.store import examples
 from tests.store.examples import (
@@ -243,6 +243,49 @@ def test_a_name_that_several_files_share(engine: Engine) -> None:
 def test_a_path_that_is_not_utf_8_is_found(engine: Engine) -> None:
     record(engine, without_template("/x/\udcff.gguf"))
     assert queries.file_detail(engine, "\udcff.gguf").result.file.path == "/x/\udcff.gguf"
+
+
+def starting(engine: Engine) -> tuple[dict[str, bool | None], list[tuple[object, ...]]]:
+    """For each template whether a server starts with it, and the rows of the named query."""
+    known = {row.sha256: row.server_starts for row in queries.templates(engine)}
+    columns = ("sha256", "path", "files", "affected", "line", "reason")
+    return known, [tuple(row[column] for column in columns) for row in named(engine, "not-starting")]
+
+
+def test_templates_that_keep_a_server_from_starting(engine: Engine) -> None:
+    starts = replace(analysis(TOOLS.sha256), start=StartCheck(True, True))
+    fails = replace(analysis(PLAIN.sha256), start=examples.not_starting("no greetings"))
+    unknown = template(b"unknown")
+    as_tool_use = [replace(held, variant="tool_use") for held in (PLAIN, BROKEN)]
+    record(
+        engine,
+        with_templates("/m/a.gguf", PLAIN),
+        # Beside another default neither counts; without one, what parses takes its place.
+        with_templates("/m/b.gguf", TOOLS, as_tool_use[0]),
+        with_templates("/m/c.gguf", TOOLS, as_tool_use[1]),
+        with_templates("/m/d.gguf", as_tool_use[0]),
+        with_templates("/m/e.gguf", as_tool_use[1]),
+        with_templates("/m/f.gguf", BROKEN, as_tool_use[0]),
+        with_templates("/m/g.gguf", unknown, replace(PLAIN, variant="rag")),
+        analyses=(starts, fails, not_parseable(BROKEN.sha256), analysis(unknown.sha256)),
+    )
+    known, rows = starting(engine)
+    assert known == {TOOLS.sha256: True, PLAIN.sha256: False, BROKEN.sha256: False, unknown.sha256: None}
+    assert rows == [
+        (PLAIN.sha256, "/m/a.gguf", 5, 2, 2, "no greetings"),
+        (BROKEN.sha256, "/m/c.gguf", 3, 1, 1, "Expected end of statement"),
+    ]
+
+
+def test_a_file_tells_which_of_its_templates_keep_a_server_from_starting(engine: Engine) -> None:
+    start = examples.not_starting("no greetings")
+    unknown = template(b"unknown", "rag")
+    made = (replace(analysis(PLAIN.sha256), start=start), analysis(PLAIN.sha256, profile="b9713"))
+    others = (not_parseable(BROKEN.sha256), analysis(unknown.sha256))
+    held = with_templates("/m/a.gguf", PLAIN, replace(BROKEN, variant="tool_use"), unknown)
+    record(engine, held, analyses=(*made, *others))
+    found = queries.file_detail(engine, "/m/a.gguf").starts
+    assert found == {PLAIN.sha256: start, BROKEN.sha256: not_parseable("").server_start}
 
 
 def test_sets_of_flags_are_counted(collection: Engine) -> None:
