@@ -14,7 +14,7 @@ from scanner.chat.server import USUAL, Vocabulary
 from scanner.clock import seconds_of
 from scanner.dialect import RenderedPart, RenderResult
 from scanner.errors import UsageError
-from scanner.reference import ReferenceProcess, ReferenceResult, variables_of
+from scanner.reference import ReferenceProcess, ReferenceResult, variables_of_request
 from scanner.results import ChatTemplate, FileResult, ModelFile, Outcome, SourceKind
 from scanner.serving import Serving, ServingError, serve
 
@@ -62,8 +62,10 @@ def render(serving: Serving, body: Mapping[str, Any], *, engine: str = LLAMA_CPP
 def render_reference(serving: Serving, body: Mapping[str, Any], *, now: float | None = None) -> ReferenceResult:
     """A request body as a person would hand it to `apply_chat_template`, in a process of its own."""
     template = reference_template(serving, body)
+    vocabulary = serving.server.vocabulary
+    variables = variables_of_request(body, bos=vocabulary.bos, eos=vocabulary.eos)
     with ReferenceProcess() as process:
-        (result,) = process.render_all(template.source, [reference_variables(body, serving.server.vocabulary)], now=now)
+        (result,) = process.render_all(template.source, [variables], now=now)
     return result
 
 
@@ -71,19 +73,6 @@ def reference_template(serving: Serving, body: Mapping[str, Any]) -> ChatTemplat
     """transformers picks as llama.cpp does, `tool_use` for requests with tools if there is one; it knows no patches."""
     selection = serving.selection
     return selection.tool_use if body.get("tools") and selection.tool_use is not None else selection.default
-
-
-def reference_variables(body: Mapping[str, Any], vocabulary: Vocabulary) -> dict[str, Any]:
-    """The variables of a request body; fields that only servers know become keyword arguments."""
-    effort = {"reasoning_effort": body["reasoning_effort"]} if "reasoning_effort" in body else {}
-    return variables_of(
-        body.get("messages", []),
-        tools=body.get("tools"),
-        add_generation_prompt=bool(body.get("add_generation_prompt", True)),
-        bos=vocabulary.bos,
-        eos=vocabulary.eos,
-        kwargs={**effort, **(body.get("chat_template_kwargs") or {})},
-    )
 
 
 # -- as JSON -----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ files. `ReferenceTemplate` renders in this process, where only output and nestin
 from scanner.reference.process import ReferenceProcess, ReferenceProcessError
 from scanner.reference.renderer import ReferenceSyntaxError, ReferenceTemplate
 from scanner.reference.result import ErrorKind, ReferenceError, ReferenceResult  # noqa: A004 - of this package
-from scanner.reference.variables import variables_of
+from scanner.reference.variables import variables_of, variables_of_request
 
 __all__ = [
     "ErrorKind",
@@ -22,4 +22,5 @@ __all__ = [
     "ReferenceSyntaxError",
     "ReferenceTemplate",
     "variables_of",
+    "variables_of_request",
 ]

@@ -39,6 +39,20 @@ def variables_of(
     }
 
 
+def variables_of_request(body: Mapping[str, Any], *, bos: str | None, eos: str | None) -> dict[str, Any]:
+    """The same for the body of a chat request, as a person would hand it on: what only servers know, such as
+    `reasoning_effort`, becomes a keyword argument."""
+    effort = {"reasoning_effort": body["reasoning_effort"]} if "reasoning_effort" in body else {}
+    return variables_of(
+        body.get("messages", []),
+        tools=body.get("tools"),
+        add_generation_prompt=bool(body.get("add_generation_prompt", True)),
+        bos=bos,
+        eos=eos,
+        kwargs={**effort, **(body.get("chat_template_kwargs") or {})},
+    )
+
+
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
     present = {key: value for key, value in message.items() if value is not None}
     if isinstance(calls := present.get("tool_calls"), list):
