@@ -16,7 +16,8 @@ def seconds_of(moment: object) -> float:
         raise ValueError(f"{moment!r} is neither seconds since the epoch nor an ISO date and time")
     try:
         seconds = float(moment) if not isinstance(moment, str) else _of_text(moment)
-        time.localtime(seconds)
+        # What a template formats has to fit as well; years of more than four digits do not everywhere.
+        time.strftime("%c", time.localtime(seconds))
     except (ValueError, OverflowError, OSError) as error:
         raise ValueError(f"{moment!r} is neither seconds since the epoch nor an ISO date and time") from error
     return seconds

@@ -26,7 +26,7 @@ def explained(prompt: Prompt, serving: Serving, body: Any) -> Iterator[str]:
     """The way from the request to the prompt, step by step."""
     facts = [f"template {prompt.variant}", f"handler {prompt.handler}", visible(start_text(serving.start))]
     yield click.style(" · ".join(facts), bold=True)
-    if not prompt.changes:
+    if not prompt.changes and prompt.ok:
         yield "nothing was changed on the way"
     for change in prompt.changes:
         about = "" if change.message is None else f"message {change.message + 1}{_role(body, change.message)}: "
@@ -54,6 +54,9 @@ def _role(body: Any, index: int) -> str:
 
 def failed(error: PromptError, template: bytes, body: Any) -> Iterator[str]:
     """Why there is no prompt: llama.cpp's message, the template's line, and the message of the request behind it."""
+    if error.is_limit:
+        yield f"not examined, a limit of Capscan's own was exceeded: {visible(error.message)}"
+        return
     yield click.style("llama.cpp: ", fg="red", bold=True) + visible(error.message)
     if error.line is not None:
         yield f"  raised at {error.line}:{error.column}"
@@ -80,7 +83,7 @@ def parts_lines(parts: tuple[RenderedPart, ...]) -> Iterator[str]:
     """Each piece of a prompt with its origin, quoted, so that blanks and line ends show."""
     for part in parts:
         origin = click.style("request ", reverse=True) if part.is_input else "template"
-        yield f"{origin}  {json.dumps(text_of(part.text), ensure_ascii=False)}"
+        yield f"{origin}  {visible(json.dumps(text_of(part.text), ensure_ascii=False))}"
 
 
 def reference_failed(result: ReferenceResult) -> Iterator[str]:
@@ -93,6 +96,11 @@ def reference_failed(result: ReferenceResult) -> Iterator[str]:
 def compared(rendered: Rendered) -> Iterator[str]:
     """The prompts of both engines: that they are equal, what differs, line by line, or which one fails alone."""
     prompt, reference = rendered.prompt, rendered.reference
+    if rendered.unserved is not None:
+        yield click.style("llama.cpp: ", fg="red", bold=True) + visible(rendered.unserved)
+        if reference is not None and reference.ok:
+            yield "only llama.cpp fails"
+        return
     if prompt is None or reference is None:
         return
     if not (prompt.ok and reference.ok):

@@ -9,12 +9,12 @@ from typing import Any
 
 from scanner.chat.json_text import JsonTextError, parse_json
 from scanner.chat.prompt import Prompt, make_prompt
-from scanner.chat.selection import DEFAULT
+from scanner.chat.selection import DEFAULT, select_of_file
 from scanner.chat.server import USUAL, Vocabulary
 from scanner.clock import seconds_of
 from scanner.dialect import RenderedPart, RenderResult
 from scanner.errors import UsageError
-from scanner.reference import ReferenceProcess, ReferenceResult, variables_of_request
+from scanner.reference import ErrorKind, ReferenceProcess, ReferenceResult, variables_of_request
 from scanner.results import ChatTemplate, FileResult, ModelFile, Outcome, SourceKind
 from scanner.serving import Serving, ServingError, serve
 
@@ -24,16 +24,19 @@ LLAMA_CPP, JINJA2, BOTH = "llama.cpp", "jinja2", "both"
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A request under the engines that were asked for; None for one that was not."""
+    """A request under the engines that were asked for; None for one that was not. `unserved`: why llama.cpp gives no
+    prompt for any request."""
 
     prompt: Prompt | None = None
     reference: ReferenceResult | None = None
+    serving: Serving | None = None
+    unserved: str | None = None
 
     @property
     def ok(self) -> bool:
         """Whether every engine asked gave a prompt, and both the same one."""
         asked = [answer for answer in (self.prompt, self.reference) if answer is not None]
-        return all(answer.ok for answer in asked) and self.difference is None
+        return self.unserved is None and all(answer.ok for answer in asked) and self.difference is None
 
     @property
     def difference(self) -> int | None:
@@ -52,43 +55,65 @@ def encoded(reference: ReferenceResult) -> bytes:
     return reference.output.encode("utf-8", "surrogateescape")
 
 
-def render(serving: Serving, body: Mapping[str, Any], *, engine: str = LLAMA_CPP, now: float | None = None) -> Rendered:
-    """A request body under one engine, or both."""
-    prompt = None if engine == JINJA2 else make_prompt(serving.server, body, now=now)
-    reference = None if engine == LLAMA_CPP else render_reference(serving, body, now=now)
-    return Rendered(prompt, reference)
+def render(
+    result: FileResult,
+    body: Mapping[str, Any],
+    vocabulary: Vocabulary,
+    *,
+    engine: str = LLAMA_CPP,
+    now: float | None = None,
+) -> Rendered:
+    """A request body under one engine, or both. Raises `ServingError` where llama.cpp alone was asked and no server can
+    be made of the file's templates."""
+    if engine == LLAMA_CPP:
+        serving = serve(result, vocabulary, now=now)
+        return Rendered(make_prompt(serving.server, body, now=now), serving=serving)
+    reference = render_reference(result, body, vocabulary, now=now)
+    if engine == JINJA2:
+        return Rendered(reference=reference)
+    try:
+        serving = serve(result, vocabulary, now=now)
+    except ServingError as error:
+        return Rendered(reference=reference, unserved=str(error))
+    return Rendered(make_prompt(serving.server, body, now=now), reference, serving)
 
 
-def render_reference(serving: Serving, body: Mapping[str, Any], *, now: float | None = None) -> ReferenceResult:
+def render_reference(
+    result: FileResult, body: Mapping[str, Any], vocabulary: Vocabulary, *, now: float | None = None
+) -> ReferenceResult:
     """A request body as a person would hand it to `apply_chat_template`, in a process of its own."""
-    template = reference_template(serving, body)
-    vocabulary = serving.server.vocabulary
-    variables = variables_of_request(body, bos=vocabulary.bos, eos=vocabulary.eos)
+    try:
+        variables = variables_of_request(body, bos=vocabulary.bos, eos=vocabulary.eos)
+    except ValueError as error:
+        return ReferenceResult.failed(ErrorKind.RUNTIME, f"no conversation: {error}")
+    template = reference_template(result, uses_tools=bool(body.get("tools")))
     with ReferenceProcess() as process:
-        (result,) = process.render_all(template.source, [variables], now=now)
-    return result
+        (rendered,) = process.render_all(template.source, [variables], now=now)
+    return rendered
 
 
-def reference_template(serving: Serving, body: Mapping[str, Any]) -> ChatTemplate:
-    """transformers picks as llama.cpp does, `tool_use` for requests with tools if there is one; it knows no patches."""
-    selection = serving.selection
-    return selection.tool_use if body.get("tools") and selection.tool_use is not None else selection.default
+def reference_template(result: FileResult, *, uses_tools: bool) -> ChatTemplate:
+    """The variant that transformers picks: `tool_use` for requests with tools if there is one. It knows no patches."""
+    selection = select_of_file(result)
+    return selection.tool_use if uses_tools and selection.tool_use is not None else selection.default
 
 
 # -- as JSON -----------------------------------------------------------------------------------------------------------
 
 
-def rendered_document(rendered: Rendered, serving: Serving) -> dict[str, object]:
+def rendered_document(rendered: Rendered) -> dict[str, object]:
     """What `render --format json` prints."""
     document: dict[str, object] = {}
-    if rendered.prompt is not None:
+    if rendered.unserved is not None:
+        document[LLAMA_CPP] = {"error": rendered.unserved, "changes": []}
+    if rendered.prompt is not None and rendered.serving is not None:
         document[LLAMA_CPP] = {
             **prompt_document(rendered.prompt),
             "variant": rendered.prompt.variant,
             "handler": rendered.prompt.handler,
             "warnings": list(rendered.prompt.warnings),
             "parts": [part_document(part) for part in rendered.prompt.parts],
-            "server_starts": serving.start.ok,
+            "server_starts": rendered.serving.start.ok,
         }
     if rendered.reference is not None:
         error = rendered.reference.error
@@ -97,7 +122,7 @@ def rendered_document(rendered: Rendered, serving: Serving) -> dict[str, object]
             if error is None
             else {"error": error.message, "kind": str(error.kind), "line": error.line}
         )
-    if rendered.prompt is not None and rendered.reference is not None:
+    if LLAMA_CPP in document and JINJA2 in document:
         document["equal"] = rendered.ok
         document["first_difference"] = rendered.difference
     return document
@@ -111,6 +136,7 @@ def prompt_document(prompt: Prompt) -> dict[str, object]:
     error = prompt.error
     return {
         "error": error.text,
+        "not_examined": error.is_limit,
         "error_message": error.message,
         "line": error.line,
         "column": error.column,
@@ -186,10 +212,12 @@ def _render_line(item: Mapping[str, Any], default_now: float | None) -> dict[str
     vocabulary = Vocabulary(
         _text(item, "bos", USUAL.bos),
         _text(item, "eos", USUAL.eos),
-        bool(item.get("add_bos", False)),
-        bool(item.get("add_eos", False)),
+        _boolean(item, "add_bos"),
+        _boolean(item, "add_eos"),
     )
     serving = _serving_of(item["template"], vocabulary, now)
+    if isinstance(serving, ServingError):
+        raise serving
     document = prompt_document(make_prompt(serving.server, item["request"], now=now))
     return document if serving.start.ok else {**document, "server_starts": False}
 
@@ -201,9 +229,20 @@ def _text(item: Mapping[str, Any], key: str, default: str) -> str:
     return value
 
 
+def _boolean(item: Mapping[str, Any], key: str) -> bool:
+    value = item.get(key, False)
+    if not isinstance(value, bool):
+        raise UsageError(f"`{key}` has to be true or false")
+    return value
+
+
 @lru_cache(maxsize=64)
-def _serving_of(template: str, vocabulary: Vocabulary, now: float | None) -> Serving:
-    return serve(bare_template(template.encode("utf-8", "surrogateescape")), vocabulary, now=now)
+def _serving_of(template: str, vocabulary: Vocabulary, now: float | None) -> Serving | ServingError:
+    """The error as a value, so that it is kept as well."""
+    try:
+        return serve(bare_template(template.encode("utf-8", "surrogateescape")), vocabulary, now=now)
+    except ServingError as error:
+        return error
 
 
 def bare_template(source: bytes) -> FileResult:

@@ -8,17 +8,24 @@ from scanner.chat.patches import patch
 from scanner.chat.selection import TOOL_USE, Selection, select_of_file
 from scanner.chat.server import USUAL, Loaded, Server, Vocabulary
 from scanner.chat.start import Start, start
-from scanner.dialect import DEFAULT_LIMITS, Limits, Template, TemplateSyntaxError
+from scanner.dialect import DEFAULT_LIMITS, Limits, SyntaxKind, Template, TemplateSyntaxError
 from scanner.errors import CapscanError
+from scanner.extract.gguf_tokens import GgufMetadata
 from scanner.probe.capabilities import probe
 from scanner.probe.profiles import CURRENT
 from scanner.results import FileResult, ModelMetadata, SpecialToken
 
 
 class ServingError(CapscanError):
-    """No server can be made of the templates: the default does not parse, or a budget of ours ran out."""
+    """No server can be made of the templates: the default does not parse."""
 
     slug = "serving"
+
+
+class NotExaminedError(ServingError):
+    """A budget of ours ran out, which says nothing about llama.cpp."""
+
+    slug = "not-examined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +64,30 @@ def load(source: bytes, *, now: float | None = None, limits: Limits = DEFAULT_LI
     try:
         template = Template(source, limits=limits)
     except TemplateSyntaxError as error:
-        place = f"line {error.line}, column {error.column}"
-        raise ServingError(f"llama-server would not start, the template does not parse: {error} ({place})") from error
+        if error.kind is SyntaxKind.LIMIT:
+            raise NotExaminedError(f"not examined, a limit was exceeded: {error}") from error
+        raise ServingError(f"llama-server would not start, the template does not parse: {error}") from error
     capabilities, runs = probe(template, CURRENT, now=now, limits=limits)
     exceeded = next((run.error for run in runs if run.error is not None and run.error.kind == "limit"), None)
     if exceeded is not None:
-        raise ServingError(f"not examined, a limit was exceeded while it was probed: {exceeded.message}")
+        raise NotExaminedError(f"not examined, a limit was exceeded while it was probed: {exceeded.message}")
     return Loaded(template, capabilities)
 
 
 def vocabulary_of(metadata: ModelMetadata) -> Vocabulary:
-    """The tokens of a model file; those of a bare template where it names none at all."""
-    bos, eos = metadata.bos, metadata.eos
+    """The tokens of a model file, as llama.cpp uses them where that is known; those of a bare template where the file
+    names none at all."""
+    used = metadata.used if isinstance(metadata, GgufMetadata) else None
+    bos, eos = (metadata.bos, metadata.eos) if used is None else (used.bos, used.eos)
     if bos == eos == SpecialToken():
         return USUAL
     return Vocabulary(bos.text or "", eos.text or "", bool(bos.added), bool(eos.added))
 
 
 def parses(source: bytes, limits: Limits = DEFAULT_LIMITS) -> bool:
-    """Whether llama.cpp can parse a template."""
+    """Whether llama.cpp can parse a template, as far as our own limits let us tell."""
     try:
         Template(source, limits=limits)
-    except TemplateSyntaxError:
-        return False
+    except TemplateSyntaxError as error:
+        return error.kind is SyntaxKind.LIMIT
     return True

@@ -185,14 +185,15 @@ def templates() -> dict[str, tuple[bytes, Mapping[str, Mapping[str, Any]]]]:
     return found
 
 
-def texts() -> dict[Path, str]:
+def regenerated() -> dict[Path, str]:
     """Every case file as the engine would have it."""
     asked = templates()
     answers = oracle.ask_all(Question(source, tuple(requests.values())) for source, requests in asked.values())
     made = {}
     for (name, (_, requests)), answer in zip(asked.items(), answers, strict=True):
-        replies = dict(zip(requests, map(_reply, answer.replies), strict=True)) if answer.started else None
-        kept = replies or {"refused": answer.reason}
+        kept: Mapping[str, object] = {"refused": answer.reason}
+        if answer.started:
+            kept = dict(zip(requests, map(_reply, answer.replies), strict=True))
         made[FOLDER / f"{name}.json"] = json.dumps(kept, ensure_ascii=False, indent=0) + "\n"
     return made
 

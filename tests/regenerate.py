@@ -1,8 +1,8 @@
 """Put all cases to real llama.cpp and write what it says into them: `python -m tests.regenerate [--check]`.
 
-Covers `tests/cases/dialect/*.txt`, `tests/cases/capabilities.json` (the demo templates), and the request bodies and
-JSON texts of `tests.request_cases`. With `--check` nothing is written; the exit code is 1 when any expected value
-differs from the engine's. Needs the extra `oracle`.
+Covers `tests/cases/dialect/*.txt`, `tests/cases/capabilities.json` (the demo templates), the request bodies and JSON
+texts of `tests.request_cases`, and the prompts of `tests.prefill_cases` and `tests.prompt_cases`. With `--check`
+nothing is written; the exit code is 1 when any expected value differs from the engine's. Needs the extra `oracle`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from scanner import oracle
 from scanner.demo import collection
 from scanner.oracle import Answer, Question
-from tests import cases_format, request_cases
+from tests import cases_format, prefill_cases, prompt_cases, request_cases
 from tests.cases_format import Case, CaseError, CaseFile
 
 CAPABILITIES = cases_format.FOLDER.parent / "capabilities.json"
@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.only:
         made[CAPABILITIES] = capabilities_text()
         made |= request_cases.regenerated()
+        made |= prefill_cases.regenerated()
+        made |= prompt_cases.regenerated()
     differing = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in differing:
         print(f"{path.name}: {'differs' if options.check else 'written'}")  # noqa: T201 - a command-line program

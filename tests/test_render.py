@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from scanner.chat.scenarios import SCENARIOS
 from scanner.cli import run
 from tests.gguf_builder import write_gguf
-from tests.test_cli import capscan
+from tests.test_cli import capscan, environment
 
 STRICT = """{{- bos_token }}{%- for message in messages %}
 {%- if message.role not in ['system', 'user', 'assistant', 'tool'] %}
@@ -170,12 +172,15 @@ def test_a_batch_is_answered_in_order() -> None:
     assert len(answers) == 6
 
 
+FAILING = {"broken-arguments", "unknown-role", "late-system", "two-systems"}
+
+
 def test_every_standard_request_gives_an_answer(template: Path, out: Any) -> None:
     assert run(["render", "--list-scenarios"]) == 0
     listed = out()
     for name in SCENARIOS:
         assert name in listed
-        assert run(["render", str(template), "--scenario", name]) in (0, 1)
+        assert run(["render", str(template), "--scenario", name]) == (1 if name in FAILING else 0), name
 
 
 @pytest.mark.parametrize(
@@ -204,3 +209,118 @@ def test_a_template_that_does_not_parse_has_no_server(tmp_path: Path) -> None:
     done = capscan("render", str(file))
     assert done.returncode == 3
     assert b"llama-server would not start, the template does not parse" in done.stderr
+
+
+# -- what a review found
+
+
+def test_a_batch_goes_on_behind_a_line_whose_date_cannot_be_formatted() -> None:
+    request = {"messages": [{"role": "user", "content": "hi"}]}
+    lines = [{"template": "{{ strftime_now('%Y') }}", "request": request, "now": now} for now in (67767976233532799, 0)]
+    done = capscan("render", "--batch", "-", stdin="\n".join(map(json.dumps, lines)).encode())
+    first, second = [json.loads(line) for line in done.stdout.splitlines()]
+    assert "neither seconds since the epoch" in first["error"]
+    assert second["prompt"] == "1970"
+
+
+@pytest.mark.parametrize(
+    "body", ['{"messages": 5}', '{"messages": [5]}', '{"messages": [], "chat_template_kwargs": [1]}']
+)
+def test_a_body_that_is_no_conversation_is_an_answer_of_both_engines(template: Path, body: str) -> None:
+    done = capscan("render", str(template), "--engine", "both", "--request", body)
+    assert done.returncode == 1
+    assert b"jinja2: no conversation" in done.stdout
+    assert done.stderr == b""
+
+
+def test_bytes_of_a_token_that_are_no_text_pass_through(template: Path) -> None:
+    done = capscan("render", str(template), "--bos", "\udcff", "--add-bos", "--scenario", "user")
+    assert done.stdout == b"<user>What is a llama?<assistant>"
+
+
+def test_a_limit_of_ours_is_not_said_of_llama_cpp(tmp_path: Path) -> None:
+    deep = tmp_path / "deep.jinja"
+    deep.write_text("{{ " + "+".join(["1"] * 500) + " }}", encoding="utf-8")
+    done = capscan("render", str(deep))
+    assert (done.returncode, done.stderr.count(b"would not start")) == (3, 0)
+    assert b"not examined, a limit was exceeded" in done.stderr
+    long = tmp_path / "long.jinja"
+    long.write_text(
+        "{% if messages[0].content == 'go' %}"
+        "{% for i in range(3000) %}{% for j in range(3000) %}{% endfor %}{% endfor %}{% endif %}",
+        encoding="utf-8",
+    )
+    done = capscan("render", str(long), "--messages", '[{"role": "user", "content": "go"}]')
+    assert done.returncode == 3
+    assert done.stdout.startswith(b"not examined, a limit of Capscan's own was exceeded")
+
+
+def test_the_reference_needs_no_server(tmp_path: Path) -> None:
+    file = tmp_path / "with.jinja"
+    file.write_text("{% with a=1 %}x{{ a }}{% endwith %}", encoding="utf-8")
+    done = capscan("render", str(file), "--engine", "jinja2")
+    assert (done.returncode, done.stdout) == (0, b"x1")
+    both = capscan("render", str(file), "--engine", "both")
+    assert both.returncode == 1
+    assert b"the template does not parse" in both.stdout
+    assert b"only llama.cpp fails" in both.stdout
+
+
+def test_the_message_behind_an_error_may_be_the_last_though_the_first_alone_fails_too(tmp_path: Path, out: Any) -> None:
+    file = tmp_path / "last.jinja"
+    file.write_text(
+        "{% if messages and messages[-1].role != 'user' %}{{ raise_exception('user last') }}{% endif %}"
+        "{% for message in messages %}{{ message.content }}{% endfor %}",
+        encoding="utf-8",
+    )
+    roles = ["system", "user", "tool"]
+    messages = json.dumps([{"role": role, "content": "x"} for role in roles])
+    assert run(["render", str(file), "--messages", messages, "--format", "json"]) == 1
+    assert json.loads(out())["llama.cpp"]["caused_by"] == 2
+
+
+def test_a_long_conversation_finds_its_message_too(template: Path, out: Any) -> None:
+    messages = [{"role": "user" if at % 2 == 0 else "assistant", "content": str(at)} for at in range(200)]
+    messages[50] = {"role": "system", "content": "late"}
+    messages.append({"role": "user", "content": "end"})
+    assert run(["render", str(template), "--messages", json.dumps(messages), "--format", "json"]) == 1
+    assert json.loads(out())["llama.cpp"]["caused_by"] == 50
+
+
+def test_parts_do_not_drive_the_terminal(tmp_path: Path, out: Any) -> None:
+    file = tmp_path / "t.jinja"
+    file.write_text("\x9b\u202e{{ messages[0].content }}", encoding="utf-8")
+    assert run(["render", str(file), "--parts"]) == 0
+    text = out()
+    assert "\x9b" not in text
+    assert "\u202e" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--batch", "-", "--explain"], "--batch does not go with --explain"),
+        (["{template}", "--raw", "--scenario", "user"], "--raw does not go with --scenario"),
+        (["{template}", "--vars", "{}"], "--vars needs --raw"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(template: Path, arguments: list[str], said: str) -> None:
+    done = capscan("render", *[argument.replace("{template}", str(template)) for argument in arguments])
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert said in done.stderr.decode()
+
+
+def test_a_reader_that_has_enough_ends_a_batch_quietly(tmp_path: Path) -> None:
+    batch = tmp_path / "many.jsonl"
+    line = json.dumps({"template": "x" * 5000, "request": {"messages": []}})
+    batch.write_text("\n".join([line] * 400), encoding="utf-8")
+    script = f"set -o pipefail; {sys.executable} -m scanner render --batch {batch} | head -1 | cut -c1-10"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, check=False, env=environment())
+    assert (done.returncode, done.stdout, done.stderr) == (0, b'{"prompt":\n', b"")
+
+
+def test_a_model_file_without_a_template_has_nothing_to_render_raw(tmp_path: Path) -> None:
+    model = write_gguf(tmp_path / "m.gguf")
+    done = capscan("render", str(model), "--raw")
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert b"no template" in done.stderr

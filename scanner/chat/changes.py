@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Step(StrEnum):
-    """A step of `chat.md` section 3 that can change something, in the order of the steps."""
+    """A step of `chat.md` section 3 that can change something."""
 
     TEMPLATE = "template"
     TRIMMED = "trimmed"
@@ -48,18 +48,15 @@ MISSING_FROM_VOCABULARY = "vocab does not have a {} token, jinja template won't 
 
 @dataclass(slots=True)
 class Journal:
-    """Collects the changes and warnings of one request."""
+    """Collects the changes and warnings of one request, in their order, each once."""
 
-    changes: list[Change] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    changes: dict[Change, None] = field(default_factory=dict)
+    warnings: dict[str, None] = field(default_factory=dict)
 
     def note(self, step: Step, text: str, message: int | None = None) -> None:
         """Something was changed; what several renders of one request would say is said once."""
-        change = Change(step, text, message)
-        if change not in self.changes:
-            self.changes.append(change)
+        self.changes[Change(step, text, message)] = None
 
     def warn(self, text: str) -> None:
         """llama.cpp would write this into its log; it says each thing once a request."""
-        if text not in self.warnings:
-            self.warnings.append(text)
+        self.warnings[text] = None

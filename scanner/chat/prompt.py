@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ from scanner.chat.server import Loaded, Server
 from scanner.chat.variables import variables_of
 from scanner.dialect import ErrorKind, Limits, RenderedPart, RenderError, RenderResult
 
+LOOKED_BACK = 32
+"""Messages that are taken off one by one to find the one that an error is about; beyond them halving has to do."""
 NO_PARSER = "Unable to generate parser for this template. Automatic parser generation failed: "
 
 
@@ -39,6 +41,11 @@ class PromptError:
     column: int | None = None
     caused_by: int | None = None
     run: RenderError | None = None
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether a budget of ours ran out, which says nothing about llama.cpp."""
+        return self.run is not None and self.run.kind is ErrorKind.LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +122,8 @@ class Making:
         try:
             parts = self._continued(rendering, request) if request.continues else self._answered(rendering, request)
         except RenderFailed as failure:
-            cause = self._cause_of(failure, given, rendering)
+            limited = failure.error.kind is ErrorKind.LIMIT
+            cause = None if limited else self._cause_of(failure, given, rendering)
             return self._failed(failure.error, cause)
         if request.refused_later is not None:
             return self.refused(request.refused_later)
@@ -154,11 +162,11 @@ class Making:
         text = content if isinstance(content, str) else joined(content, "\n\n")
         own = continuation_of(self.loaded.handler, self.loaded.source)
         if own is not None and own.header is not None:
-            pieces = own.pieces(reasoning.encode(), text.encode())
+            pieces = own.pieces(_bytes(reasoning), _bytes(text))
         else:
             generation = prompted[prefill.common_prefix(joined_bytes(before), prompted) :]
             tags = rendering.find_tags() if own is None else prefill.Tags(own.start, own.end)
-            pieces = tags.continued(generation, reasoning.encode(), text.encode())
+            pieces = tags.continued(generation, _bytes(reasoning), _bytes(text))
         return [*before, *[RenderedPart(piece, is_input) for piece, is_input in pieces]]
 
     def _warn_of_tokens(self) -> None:
@@ -168,8 +176,8 @@ class Making:
                 self.journal.warn(MISSING_FROM_VOCABULARY.format(name))
 
     def _cause_of(self, failure: RenderFailed, given: Sequence[Message], rendering: Rendering) -> int | None:
-        """The message of the request with which the error appears, looked for by halving: without it and what follows
-        the render does not fail in this way. None: it does so without any message."""
+        """The message of the request with which the error appears: the one behind the longest beginning of the
+        conversation that does not fail in this way. None: each does, even without any message."""
 
         def fails_alike(count: int) -> bool:
             try:
@@ -179,13 +187,12 @@ class Making:
             found = rendering.run(messages, failure.add_generation_prompt).error
             return found is not None and (found.message, found.offset) == (failure.error.message, failure.error.offset)
 
-        if fails_alike(0):
-            return None
-        passes, fails = 0, len(given)
-        while fails - passes > 1:
-            middle = (passes + fails) // 2
-            passes, fails = (passes, middle) if fails_alike(middle) else (middle, fails)
-        return fails - 1 if given else None
+        fails = len(given)
+        while fails > 0 and len(given) - fails < LOOKED_BACK and fails_alike(fails - 1):
+            fails -= 1
+        if fails == 0 or len(given) - fails < LOOKED_BACK:
+            return fails - 1 if fails else None
+        return _first_failing(fails_alike, fails)
 
     def _failed(self, error: RenderError, cause: int | None) -> Prompt:
         return self._prompt(
@@ -210,6 +217,22 @@ class Making:
             changes=tuple(self.journal.changes),
             warnings=tuple(self.journal.warnings),
         )
+
+
+def _bytes(text: str) -> bytes:
+    """Text that came from a command line or a file, where it may not have been UTF-8."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _first_failing(fails: Callable[[int], bool], known: int) -> int | None:
+    """The message with which conversations begin to fail, by halving; one of `known` messages does."""
+    if fails(0):
+        return None
+    passes = 0
+    while known - passes > 1:
+        middle = (passes + known) // 2
+        passes, known = (passes, middle) if fails(middle) else (middle, known)
+    return known - 1
 
 
 @dataclass(slots=True)
@@ -242,7 +265,7 @@ class Rendering:
     def _without_tokens(self, parts: list[RenderedPart]) -> list[RenderedPart]:
         """Step 11."""
         vocabulary = self.making.server.vocabulary
-        bos, eos = vocabulary.bos.encode(), vocabulary.eos.encode()
+        bos, eos = _bytes(vocabulary.bos), _bytes(vocabulary.eos)
         whole = joined_bytes(parts)
         start, end = 0, len(whole)
         if vocabulary.add_bos and bos and whole.startswith(bos):

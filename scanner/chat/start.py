@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scanner.chat.continuation import continuation_of
-from scanner.chat.prompt import Prompt, PromptError, make_prompt
+from scanner.chat.prefill import tags_of
+from scanner.chat.prompt import PromptError, make_prompt
 from scanner.chat.server import Server
 from scanner.dialect import Limits
 
@@ -23,9 +24,6 @@ THINKING: Mapping[str, Any] = {
     "messages": [{"role": "user", "content": "test"}],
     "chat_template_kwargs": {"enable_thinking": True},
 }
-NOT_THINKING: Mapping[str, Any] = {**THINKING, "chat_template_kwargs": {"enable_thinking": False}}
-LOOKED_AT = 16
-"""Bytes at the end of the prompt in which thinking on and off must differ to be the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +49,14 @@ class Start:
 def start(server: Server, *, now: float | None = None, limits: Limits | None = None) -> Start:
     """Render what llama-server renders before it listens."""
     plain = replace(server, enable_thinking=True)
-    on, off, example = [make_prompt(plain, body, now=now, limits=limits) for body in (THINKING, NOT_THINKING, EXAMPLE)]
-    return Start(on.error, example.error, thinks(server, on, off) if on.ok else None)
+    thinking, example = [make_prompt(plain, body, now=now, limits=limits).error for body in (THINKING, EXAMPLE)]
+    return Start(thinking, example, None if thinking is not None else thinks(server, now=now, limits=limits))
 
 
-def thinks(server: Server, on: Prompt, off: Prompt) -> bool:
+def thinks(server: Server, *, now: float | None = None, limits: Limits | None = None) -> bool:
     """Whether thinking is on unless a request says otherwise: a handler that knows thoughts says yes, the autoparser
-    where the generation prompt shows it."""
+    where it saw a sign of one."""
     own = continuation_of(server.default.handler, server.default.source)
     if own is not None:
         return own.thinks
-    return on.ok and off.ok and on.prompt[-LOOKED_AT:] != off.prompt[-LOOKED_AT:]
+    return tags_of(server.default, server.vocabulary, now=now, limits=limits).thinks

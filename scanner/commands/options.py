@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
@@ -74,3 +75,20 @@ def print_lines(lines: Iterator[str]) -> None:
     """Print an answer line by line."""
     for line in lines:
         click.echo(line)
+
+
+def is_terminal() -> bool:
+    """Whether a person looks at standard output."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def write(text: str) -> None:
+    """Write text to standard output as it is: not through click, which takes colours out of what goes into a file."""
+    # Python has no standard output where the shell closed it.
+    if sys.stdout is not None:
+        sys.stdout.write(text)
+
+
+def print_json(document: object) -> None:
+    """Print a document, with escapes for all but ASCII where a person looks: a text must not drive the terminal."""
+    write(json.dumps(document, ensure_ascii=is_terminal(), indent=2) + "\n")

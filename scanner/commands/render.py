@@ -19,10 +19,13 @@ from scanner.commands.options import (
     EXIT_FAILED,
     EXIT_FINDINGS,
     format_option,
+    is_terminal,
     model_files,
     now_option,
+    print_json,
     print_lines,
     read_standard_input,
+    write,
 )
 from scanner.console import visible
 from scanner.dialect import Template, TemplateSyntaxError
@@ -40,7 +43,7 @@ from scanner.rendering import (
 )
 from scanner.rendering import render as render_request
 from scanner.results import FileResult, Outcome
-from scanner.serving import Serving, serve, vocabulary_of
+from scanner.serving import vocabulary_of
 
 Json = TypeVar("Json", dict[str, object], list[object])
 
@@ -99,6 +102,7 @@ def render(
     if list_scenarios:
         click.echo(scenario_table())
         return 0
+    _check_options(click.get_current_context())
     if batch is not None:
         return _render_batch(batch, clock)
     if path is None:
@@ -109,13 +113,35 @@ def render(
     body = _request_body(request_file, messages, tools, kwargs, scenario)
     if no_generation_prompt:
         body["add_generation_prompt"] = False
-    serving = serve(result, _vocabulary(vocabulary_of(result.metadata), bos, eos, add_bos, add_eos), now=clock)
-    rendered = render_request(serving, body, engine=engine, now=clock)
+    vocabulary = _vocabulary(vocabulary_of(result.metadata), bos, eos, add_bos, add_eos)
+    rendered = render_request(result, body, vocabulary, engine=engine, now=clock)
     if form == "json":
-        click.echo(json.dumps(rendered_document(rendered, serving), ensure_ascii=False, indent=2))
+        print_json(rendered_document(rendered))
     else:
-        _print_rendered(rendered, serving, body, explain=explain, parts=parts)
+        _print_rendered(rendered, body, explain=explain, parts=parts)
+    if rendered.prompt is not None and rendered.prompt.error is not None and rendered.prompt.error.is_limit:
+        return EXIT_FAILED
     return 0 if rendered.ok else EXIT_FINDINGS
+
+
+GOES_ALONE = {
+    "batch": ("clock",),
+    "raw": ("path", "variables", "clock", "form", "parts"),
+}
+"""Options that leave room for these others only."""
+
+
+def _check_options(context: click.Context) -> None:
+    """Options that would be ignored are refused. Raises UsageError."""
+    given = {
+        name for name in context.params if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    }
+    names = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    for alone, others in GOES_ALONE.items():
+        if alone in given and (surplus := sorted(given - {alone, *others})):
+            raise UsageError(f"--{alone} does not go with {', '.join([names[name] for name in surplus])}")
+    if "variables" in given and "raw" not in given:
+        raise UsageError("--vars needs --raw")
 
 
 def _the_model_file(path: str) -> FileResult:
@@ -181,12 +207,9 @@ def _vocabulary(
     )
 
 
-def _print_rendered(
-    rendered: Rendered, serving: Serving, body: dict[str, object], *, explain: bool, parts: bool
-) -> None:
-    prompt, reference = rendered.prompt, rendered.reference
-    both = prompt is not None and reference is not None
-    if prompt is not None:
+def _print_rendered(rendered: Rendered, body: dict[str, object], *, explain: bool, parts: bool) -> None:
+    prompt, reference, serving = rendered.prompt, rendered.reference, rendered.serving
+    if prompt is not None and serving is not None:
         if explain:
             print_lines(explained(prompt, serving, body))
         if prompt.error is not None:
@@ -194,35 +217,34 @@ def _print_rendered(
             print_lines(failed(prompt.error, used.source if used is not None else b"", body))
         elif parts:
             print_lines(parts_lines(prompt.parts))
-        elif not both:
+        elif reference is None:
             _print_prompt(text_of(prompt.prompt), alone=not explain)
     if reference is not None:
         print_lines(reference_failed(reference))
-        if not both and reference.ok:
+        if prompt is None and rendered.unserved is None and reference.ok:
             _print_prompt(reference.output, alone=True)
     print_lines(compared(rendered))
 
 
 def _print_prompt(text: str, *, alone: bool) -> None:
     """The prompt as it is where it goes into a file or a program; shown safely where a person looks at it."""
-    if alone and not sys.stdout.isatty():
-        sys.stdout.write(text)
+    if alone and not is_terminal():
+        write(text)
         return
     for line in text.split("\n"):
         click.echo(visible(line))
 
 
 def _render_raw(result: FileResult, variables: dict[str, object], clock: float | None, form: str, parts: bool) -> int:
-    """The dialect alone."""
-    source = result.templates[0].source
+    """The dialect alone, on the text as it stands in the file."""
+    if not result.templates:
+        raise CapscanError(f"{result.file.path}: {result.outcome}: {result.reason}")
     try:
-        outcome = Template(source).run(variables, now=clock)
+        outcome = Template(result.templates[0].source).run(variables, now=clock)
     except TemplateSyntaxError as error:
-        raise CapscanError(
-            f"the template does not parse: {error} (line {error.line}, column {error.column})"
-        ) from error
+        raise CapscanError(f"the template does not parse: {error}") from error
     if form == "json":
-        click.echo(json.dumps(raw_document(outcome), ensure_ascii=False, indent=2))
+        print_json(raw_document(outcome))
     elif outcome.error is not None:
         place = f" ({outcome.error.node} at {outcome.error.line}:{outcome.error.column})" if outcome.error.node else ""
         click.echo(click.style("failed: ", fg="red", bold=True) + visible(outcome.error.message) + place)
@@ -238,7 +260,7 @@ def _render_batch(path: str, clock: float | None) -> int:
     with _batch_lines(path) as lines:
         for answer, fine in render_lines(lines, default_now=clock):
             understood = understood and fine
-            sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
+            write(json.dumps(answer, ensure_ascii=is_terminal()) + "\n")
     return 0 if understood else EXIT_FAILED
 
 
@@ -248,7 +270,8 @@ def _batch_lines(path: str) -> Iterator[Iterable[bytes]]:
         yield sys.stdin.buffer if sys.stdin is not None else ()
         return
     try:
-        with Path(path).open("rb") as file:
-            yield file
+        file = Path(path).open("rb")  # noqa: SIM115 - closed below; what fails while it is read is not this file's fault
     except OSError as error:
         raise UsageError(f"--batch {path}: {error.strerror}") from error
+    with file:
+        yield file

@@ -3,17 +3,28 @@
 Key names are those of `gguf.constants.Keys` (a test holds them equal; importing the package would load numpy). Which
 keys are templates: `tokenizer.chat_template` is the variant `default`, `tokenizer.chat_template.NAME` is `NAME`, and
 `tokenizer.chat_templates` lists the names. Template bytes are kept as they stand, as llama.cpp uses them; other text
-that is not UTF-8 is decoded with replacement characters.
+that is not UTF-8 is decoded with replacement characters. BOS and EOS are what the file says; what llama.cpp uses where
+it says nothing stands beside them (`gguf_tokens`).
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from scanner.extract.gguf_header import MAGIC, ArrayValue, Header, HeaderReader, ValueType, describe_type
-from scanner.extract.source import LocalFile
+from scanner.extract.gguf_tokens import (
+    BUILD,
+    GgufMetadata,
+    RawToken,
+    UsedTokens,
+    tokenizer_of,
+    used_tokens,
+    why_not_loaded,
+)
+from scanner.extract.source import LocalFile, RangeReader
 from scanner.extract.variants import DEFAULT, settle
 from scanner.results import ChatTemplate, FileResult, ModelFile, ModelMetadata, Outcome, SpecialToken
 
@@ -30,8 +41,10 @@ SOURCE_REPO_URL: Final = "general.source.repo_url"
 BLOCK_COUNT: Final = "{arch}.block_count"
 SPLIT_NO: Final = "split.no"
 SPLIT_COUNT: Final = "split.count"
+MODEL: Final = "tokenizer.ggml.model"
 PRE: Final = "tokenizer.ggml.pre"
 TOKENS: Final = "tokenizer.ggml.tokens"
+KINDS: Final = "tokenizer.ggml.token_type"
 BOS_ID: Final = "tokenizer.ggml.bos_token_id"
 EOS_ID: Final = "tokenizer.ggml.eos_token_id"
 ADD_BOS: Final = "tokenizer.ggml.add_bos_token"
@@ -84,7 +97,7 @@ MAX_LISTED_NAMES: Final = 4096
 
 _DESCRIPTION: Final = (TYPE, ARCHITECTURE, NAME, BASENAME, SIZE_LABEL, FILE_TYPE, QUANTIZED_BY, LICENSE)
 _ORIGIN: Final = (REPO_URL, SOURCE_REPO_URL, SPLIT_NO, SPLIT_COUNT)
-_TOKENIZER: Final = (PRE, TOKENS, BOS_ID, EOS_ID, ADD_BOS, ADD_EOS)
+_TOKENIZER: Final = (MODEL, PRE, TOKENS, KINDS, BOS_ID, EOS_ID, ADD_BOS, ADD_EOS)
 _WANTED: Final = frozenset((*_DESCRIPTION, *_ORIGIN, *_TOKENIZER))
 _BLOCK_COUNT_SUFFIX: Final = BLOCK_COUNT.removeprefix("{arch}")
 _INTEGERS: Final = frozenset(kind for kind in ValueType if "INT" in kind.name)
@@ -117,7 +130,7 @@ def extract(model_file: ModelFile) -> FileResult:
         if not start.startswith(MAGIC):
             return FileResult(model_file, Outcome.NOT_A_MODEL, reason=f"not GGUF: {_describe_start(start)}")
         reader = HeaderReader(source, path.name)
-        return _Extraction(model_file, reader, reader.read(_is_wanted)).result()
+        return _Extraction(model_file, source, reader, reader.read(_is_wanted)).result()
 
 
 def _is_wanted(key: str) -> bool:
@@ -138,9 +151,11 @@ def _describe_start(start: bytes) -> str:
 class _Extraction:
     """One header on its way to a FileResult; collects notes."""
 
-    def __init__(self, model_file: ModelFile, reader: HeaderReader, header: Header) -> None:
+    def __init__(self, model_file: ModelFile, source: RangeReader, reader: HeaderReader, header: Header) -> None:
         self._file = model_file
+        self._source = source
         self._reader = reader
+        self._order = ">" if header.big_endian else "<"
         self._fields = header.fields
         self._notes: list[str] = []
 
@@ -155,9 +170,10 @@ class _Extraction:
         reason = None if templates else f"no key {CHAT_TEMPLATE}"
         return FileResult(self._file, outcome, templates, metadata, reason, notes=(*notes, *self._notes))
 
-    def _metadata(self) -> ModelMetadata:
+    def _metadata(self) -> GgufMetadata:
         architecture = self._text(ARCHITECTURE)
-        return ModelMetadata(
+        bos, eos = self._token(BOS_ID, ADD_BOS), self._token(EOS_ID, ADD_EOS)
+        return GgufMetadata(
             architecture=architecture,
             name=self._text(NAME),
             basename=self._remark(BASENAME),
@@ -170,8 +186,9 @@ class _Extraction:
             block_count=self._integer(BLOCK_COUNT.format(arch=architecture)),
             split_no=self._integer(SPLIT_NO),
             split_count=self._integer(SPLIT_COUNT),
-            bos=self._token(BOS_ID, ADD_BOS),
-            eos=self._token(EOS_ID, ADD_EOS),
+            bos=bos,
+            eos=eos,
+            used=self._used_tokens(bos, eos),
         )
 
     def _why_skipped(self, metadata: ModelMetadata) -> str | None:
@@ -221,6 +238,40 @@ class _Extraction:
             self._notes.append(f"{id_key} is {number}, outside the {tokens.count} tokens of {TOKENS}")
             return None
         return _decode(self._reader.strings(tokens, number, number + 1)[0])
+
+    def _used_tokens(self, bos: SpecialToken, eos: SpecialToken) -> UsedTokens | None:
+        """What llama.cpp uses in place of what the file says; None, and a note, where it would not load the model."""
+        model, pre, tokens = self._text(MODEL), self._text(PRE), self._string_array(TOKENS)
+        refused = self._refused_ids() or why_not_loaded(model, pre)
+        if refused is not None:
+            self._notes.append(refused)
+            return None
+        tokenizer = None if model is None else tokenizer_of(model, pre)
+        if tokenizer is None or tokens is None:
+            return None
+        return used_tokens(tokenizer, bos, eos, lambda number: self._raw_token(tokens, number))
+
+    def _refused_ids(self) -> str | None:
+        for key in (BOS_ID, EOS_ID):
+            field = self._fields.get(key)
+            if field is not None and field.type is not ValueType.UINT32:
+                return f"llama.cpp {BUILD} does not run this model: {key} is {describe_type(field)}, not UINT32"
+        return None
+
+    def _raw_token(self, tokens: ArrayValue, number: int) -> RawToken | None:
+        if not 0 <= number < tokens.count:
+            return None
+        return RawToken(self._reader.strings(tokens, number, number + 1)[0], self._kind(number))
+
+    def _kind(self, number: int) -> int | None:
+        field = self._fields.get(KINDS)
+        if field is None or not isinstance(field.value, ArrayValue):
+            return None
+        types = field.value
+        if types.item_type is not ValueType.INT32 or number >= types.count:
+            return None
+        data = self._source.read(types.offset + 4 * number, 4)
+        return int(struct.unpack(f"{self._order}i", data)[0]) if len(data) == 4 else None
 
     def _file_type(self) -> str | None:
         number = self._integer(FILE_TYPE)

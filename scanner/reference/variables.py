@@ -41,15 +41,21 @@ def variables_of(
 
 def variables_of_request(body: Mapping[str, Any], *, bos: str | None, eos: str | None) -> dict[str, Any]:
     """The same for the body of a chat request, as a person would hand it on: what only servers know, such as
-    `reasoning_effort`, becomes a keyword argument."""
+    `reasoning_effort`, becomes a keyword argument. Raises `ValueError` for a body that is no conversation."""
     effort = {"reasoning_effort": body["reasoning_effort"]} if "reasoning_effort" in body else {}
+    kwargs = body.get("chat_template_kwargs") or {}
+    messages = body.get("messages", [])
+    if not isinstance(messages, list) or not all(isinstance(message, Mapping) for message in messages):
+        raise ValueError("`messages` is no list of objects")
+    if not isinstance(kwargs, Mapping):
+        raise ValueError("`chat_template_kwargs` is no object")
     return variables_of(
-        body.get("messages", []),
+        messages,
         tools=body.get("tools"),
         add_generation_prompt=bool(body.get("add_generation_prompt", True)),
         bos=bos,
         eos=eos,
-        kwargs={**effort, **(body.get("chat_template_kwargs") or {})},
+        kwargs={**effort, **kwargs},
     )
 
 

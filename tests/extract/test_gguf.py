@@ -178,6 +178,7 @@ def test_a_truncated_file_is_unreadable_with_the_place(tmp_path: Path) -> None:
             "an array of strings for",
         ),
         (RawGguf().add("general.architecture", build.UINT32, 1), "a string for"),
+        (RawGguf().add(extractor.MODEL, build.UINT32, 1), "a string for tokenizer.ggml.model"),
     ],
 )
 def test_a_wrong_type_is_unreadable_where_llama_cpp_needs_the_key(tmp_path: Path, raw: RawGguf, expected: str) -> None:
@@ -243,9 +244,9 @@ def test_names_are_those_of_the_gguf_package() -> None:
     for name in ("TYPE", "ARCHITECTURE", "NAME", "BASENAME", "SIZE_LABEL", "FILE_TYPE", "QUANTIZED_BY", "LICENSE"):
         assert getattr(extractor, name) == getattr(general, name)
     assert (general.REPO_URL, general.SOURCE_REPO_URL) == (extractor.REPO_URL, extractor.SOURCE_REPO_URL)
-    for name in ("PRE", "BOS_ID", "EOS_ID", "ADD_BOS", "ADD_EOS", "CHAT_TEMPLATE", "CHAT_TEMPLATES"):
+    for name in ("MODEL", "PRE", "BOS_ID", "EOS_ID", "ADD_BOS", "ADD_EOS", "CHAT_TEMPLATE", "CHAT_TEMPLATES"):
         assert getattr(extractor, name) == getattr(tokenizer, name)
-    assert tokenizer.LIST == extractor.TOKENS
+    assert (tokenizer.LIST, tokenizer.TOKEN_TYPE) == (extractor.TOKENS, extractor.KINDS)
     assert tokenizer.CHAT_TEMPLATE_N.format(name="x") == f"{extractor.CHAT_TEMPLATE}.x"
     assert (split.LLM_KV_SPLIT_NO, split.LLM_KV_SPLIT_COUNT) == (extractor.SPLIT_NO, extractor.SPLIT_COUNT)
     assert gguf.constants.Keys.LLM.BLOCK_COUNT == extractor.BLOCK_COUNT
