@@ -51,6 +51,11 @@ class Flags:
         """The marks, in the order of CAPABILITIES."""
         return tuple(_MARKS[letter] for letter in self.key)
 
+    @property
+    def claimed(self) -> str:
+        """The key of what is claimed alone."""
+        return self.key.replace("o", "y").replace("u", "n")
+
 
 def mark_of(claimed: bool | None, observed: bool | None = None) -> Mark:
     """The mark of one capability; what was not observed (None) disagrees with nothing."""
@@ -61,12 +66,15 @@ def mark_of(claimed: bool | None, observed: bool | None = None) -> Mark:
     return Mark.OVER if claimed else Mark.UNDER
 
 
-def flags_of(claimed: Capabilities | Mapping[str, bool | None] | None) -> Flags:
-    """The marks of a template's claims; None: nothing is known."""
+def flags_of(
+    claimed: Capabilities | Mapping[str, bool | None] | None, observed: Mapping[str, bool | None] | None = None
+) -> Flags:
+    """The marks of a template's claims, beside what was observed; None: nothing is known."""
     if claimed is None:
         return _flags("x" * len(CAPABILITIES))
-    values = (claimed.get(name) if isinstance(claimed, Mapping) else getattr(claimed, name) for name in CAPABILITIES)
-    return _flags("".join(_LETTERS[mark_of(value)] for value in values))
+    values = claimed if isinstance(claimed, Mapping) else {name: getattr(claimed, name) for name in CAPABILITIES}
+    really = observed or {}
+    return _flags("".join(_LETTERS[mark_of(values.get(name), really.get(name))] for name in CAPABILITIES))
 
 
 def legend_of(flags: Iterable[Flags]) -> tuple[Flags, ...]:

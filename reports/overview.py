@@ -16,6 +16,7 @@ from scanner.store.queries import (
     Change,
     ClaimCount,
     Combination,
+    EffortCount,
     LatestFile,
     Outlier,
     ScanSummary,
@@ -48,6 +49,7 @@ class Overview:
     templates: tuple[TemplateSummary, ...]
     claim_counts: tuple[ClaimCount, ...]
     combinations: tuple[Combination, ...]
+    efforts: tuple[EffortCount, ...]
     outliers: tuple[Outlier, ...]
     changes: tuple[Change, ...]
     file_findings: tuple[FileFinding, ...]
@@ -97,6 +99,7 @@ def read_overview(engine: Engine) -> Overview:
         templates=templates,
         claim_counts=queries.claim_counts(engine),
         combinations=queries.combinations(engine),
+        efforts=queries.effort_counts(engine),
         outliers=queries.outlier_list(engine),
         changes=_changes(engine),
         file_findings=_file_findings(engine),
@@ -117,7 +120,7 @@ def notes_of(detail: TemplateDetail) -> dict[tuple[str, str], TemplateNotes]:
     return {
         (detail.sha256, analysis.result.profile): TemplateNotes(
             findings=analysis.result.findings,
-            claims=claims(analysis.result.capabilities, analysis.result.probes),
+            claims=claims(analysis.result.capabilities, analysis.result.probes, analysis.result.observations),
         )
         for analysis in detail.analyses
     }

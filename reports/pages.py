@@ -14,11 +14,23 @@ from datetime import datetime
 from reports.marks import Flags, flags_of, legend_of
 from reports.overview import AllNotes, Overview, page_id
 from reports.source_lines import SourceLine, source_lines
-from reports.words import CAPABILITY_MEANINGS, LABELS, OUTCOME_MEANINGS, PROBE_TITLES, slug
+from reports.words import BEHAVIOUR_QUESTIONS, CAPABILITY_MEANINGS, LABELS, OUTCOME_MEANINGS, PROBE_TITLES, slug
 from scanner.judge.rules import FILE_RULES, RULES
-from scanner.judge.verdicts import DECIDING_PROBES, Claim, Place, difference_text, place_of
+from scanner.judge.verdicts import (
+    DECIDING_PROBES,
+    Claim,
+    Place,
+    difference_text,
+    disagreement_phrase,
+    is_usual,
+    judgement,
+    place_of,
+)
 from scanner.results import (
     CAPABILITIES,
+    Agreement,
+    Behaviour,
+    Effort,
     Finding,
     Outcome,
     Part,
@@ -32,6 +44,7 @@ from scanner.results import (
 from scanner.store.queries import (
     Analysis,
     ClaimCount,
+    EffortCount,
     LatestFile,
     Outlier,
     StoredVerification,
@@ -72,15 +85,22 @@ class OutcomeCount:
 
 @dataclass(frozen=True, slots=True)
 class FlagCount:
-    """How many claim a capability, of how many that have a verdict."""
+    """How many claim a capability, how many really have it, and how many claim too much or too little, of how many that
+    have a verdict; `judged` is 0 where nothing was observed."""
 
     capability: str
     label: str
     meaning: str
     templates_claiming: int
     templates_analysed: int
+    templates_observed: int
+    templates_judged: int
+    overclaiming: int
+    underclaiming: int
     files_claiming: int
     files_analysed: int
+    files_observed: int
+    files_judged: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +144,7 @@ class CombinationRow:
 
 @dataclass(frozen=True, slots=True)
 class OutlierRow:
-    """A template with an error or a warning."""
+    """A template with an error or a warning, or with a rare set of flags."""
 
     page: str
     profile: str
@@ -187,6 +207,7 @@ class IndexPage:
     not_starting: int
     changes: Mapping[str, int]
     distribution: tuple[ProfileFlags, ...]
+    efforts: tuple[EffortCount, ...]
     combinations: tuple[CombinationRow, ...]
     outliers: tuple[OutlierRow, ...]
     failures: tuple[FailureGroup, ...]
@@ -274,22 +295,25 @@ class FindingsPage:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """A template and the reason for one of its flags."""
+    """A template and the reason for one of its flags; `really` says in words where that is not true."""
 
     template: TemplateRow
     why: str
     place: Place | None
+    really: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class CapabilityPage:
-    """One capability: which templates claim it, which do not, of which it is not known, and why."""
+    """One capability: which templates claim it, which do not, of which it is not known, and why; those whose claim is
+    wrong also by themselves."""
 
     capability: str
     label: str
     llama_cpp_name: str
     meaning: str
     profiles: tuple[str, ...]
+    wrong: tuple[ClaimRow, ...]
     yes: tuple[ClaimRow, ...]
     no: tuple[ClaimRow, ...]
     unknown: tuple[ClaimRow, ...]
@@ -350,6 +374,23 @@ class ProbeView:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimView:
+    """A claim, and whether it is right, in one sentence."""
+
+    claim: Claim
+    judgement: str
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviourView:
+    """How the template answers one question beyond its flags."""
+
+    behaviour: Behaviour
+    question: str
+    usual: bool
+
+
+@dataclass(frozen=True, slots=True)
 class OtherProfile:
     """The template under another engine profile."""
 
@@ -387,7 +428,10 @@ class TemplatePage:
     patches: tuple[str, ...]
     flags: Flags
     holders: tuple[Holder, ...]
-    claims: tuple[Claim, ...]
+    claims: tuple[ClaimView, ...]
+    efforts: tuple[Effort, ...]
+    free_text_effort: str | None
+    behaviours: tuple[BehaviourView, ...]
     findings: tuple[Finding, ...]
     probes: tuple[ProbeView, ...]
     others: tuple[OtherProfile, ...]
@@ -427,6 +471,7 @@ def index_page(overview: Overview, notes: AllNotes) -> IndexPage:
         not_starting=sum(not starts for starts in overview.starts.values()),
         changes=dict(sorted(Counter(change.change for change in overview.changes).items())),
         distribution=_distribution(overview.claim_counts),
+        efforts=_efforts_that_differ(overview.efforts),
         combinations=combined,
         outliers=tuple(_outlier(overview, outlier) for outlier in overview.outliers),
         failures=_failure_groups(overview, limit=SHOWN_ON_INDEX),
@@ -448,7 +493,7 @@ def models_page(overview: Overview) -> ModelsPage:
             architecture=file.architecture,
             quantization=file.file_type,
             quantizer=file.quantized_by,
-            flags=flags_of(file.capabilities),
+            flags=flags_of(file.capabilities, file.observed),
         )
         for file in overview.files
     )
@@ -515,15 +560,16 @@ def capability_pages(overview: Overview, notes: AllNotes) -> tuple[CapabilityPag
 
 def combinations_page(overview: Overview, notes: AllNotes) -> CombinationsPage:
     """The sets of flags with their templates."""
-    members: dict[tuple[str, Flags], list[TemplateRow]] = {}
+    members: dict[tuple[str, str], list[TemplateRow]] = {}
     for row in template_rows(overview, notes):
-        members.setdefault((row.profile, row.flags), []).append(row)
+        members.setdefault((row.profile, row.flags.claimed), []).append(row)
     groups = tuple(
-        CombinationGroup(one.profile, flags, tuple(members.get((one.profile, flags), ())))
+        CombinationGroup(one.profile, flags, tuple(members.get((one.profile, flags.key), ())))
         for one in overview.combinations
         for flags in (flags_of(one.flags),)
     )
-    return CombinationsPage(overview.profiles, groups, legend_of(group.flags for group in groups))
+    shown = [*(group.flags for group in groups), *(row.flags for group in groups for row in group.templates)]
+    return CombinationsPage(overview.profiles, groups, legend_of(shown))
 
 
 def template_page(overview: Overview, detail: TemplateDetail, notes: AllNotes) -> TemplatePage:
@@ -531,7 +577,7 @@ def template_page(overview: Overview, detail: TemplateDetail, notes: AllNotes) -
     chosen = _main_analysis(detail, overview.scan.scan.profile)
     result = chosen.result
     noted = notes[detail.sha256, result.profile]
-    flags = flags_of(result.capabilities)
+    flags = flags_of(result.capabilities, chosen.observed)
     others = tuple(
         OtherProfile(other.result.profile, other.result.outcome, flags_of(other.result.capabilities))
         for other in detail.analyses
@@ -553,7 +599,10 @@ def template_page(overview: Overview, detail: TemplateDetail, notes: AllNotes) -
         patches=result.patches,
         flags=flags,
         holders=holders,
-        claims=noted.claims,
+        claims=tuple(ClaimView(claim, judgement(claim)) for claim in noted.claims),
+        efforts=result.efforts,
+        free_text_effort=result.free_text_effort,
+        behaviours=tuple(_behaviour_view(one) for one in result.behaviours),
         findings=_worst_first(result.findings),
         probes=tuple(_probe_view(run) for run in result.probes),
         others=others,
@@ -561,6 +610,15 @@ def template_page(overview: Overview, detail: TemplateDetail, notes: AllNotes) -
         source=source_lines(detail.source, result.probes, result.findings, result.parse_error),
         legend=legend_of([flags, *(other.flags for other in others)]),
     )
+
+
+def _behaviour_view(behaviour: Behaviour) -> BehaviourView:
+    return BehaviourView(behaviour, BEHAVIOUR_QUESTIONS.get(behaviour.key, ""), is_usual(behaviour))
+
+
+def _efforts_that_differ(counts: Sequence[EffortCount]) -> tuple[EffortCount, ...]:
+    """None at all where every template is alike for every effort."""
+    return tuple(counts) if any(count.raises or count.accepted > count.inert for count in counts) else ()
 
 
 def _verified(found: StoredVerification) -> VerifiedView:
@@ -586,7 +644,7 @@ def _template_row(overview: Overview, template: TemplateSummary, notes: AllNotes
         size=template.size,
         outcome=template.outcome,
         handler=template.handler,
-        flags=flags_of(template.capabilities),
+        flags=flags_of(template.capabilities, template.observed),
         errors=template.errors,
         warnings=template.warnings,
         notes=template.notes,
@@ -651,8 +709,14 @@ def _distribution(counts: Sequence[ClaimCount]) -> tuple[ProfileFlags, ...]:
                 meaning=CAPABILITY_MEANINGS[count.capability],
                 templates_claiming=count.templates_claiming,
                 templates_analysed=count.templates_analysed,
+                templates_observed=count.templates_observed,
+                templates_judged=count.templates_judged,
+                overclaiming=count.templates_overclaiming,
+                underclaiming=count.templates_underclaiming,
                 files_claiming=count.files_claiming,
                 files_analysed=count.files_analysed,
+                files_observed=count.files_observed,
+                files_judged=count.files_judged,
             )
         )
     return tuple(ProfileFlags(profile, tuple(flags)) for profile, flags in sorted(by_profile.items()))
@@ -726,22 +790,35 @@ def _capability_page(
 ) -> CapabilityPage:
     place = CAPABILITIES.index(name)
     claimed: dict[bool | None, list[ClaimRow]] = {True: [], False: [], None: []}
+    wrong: list[ClaimRow] = []
     for row in templates:
         noted = notes.get((row.sha256, row.profile))
         claim = noted.claims[place] if noted is not None else None
         if claim is not None:
-            claimed[claim.claimed].append(ClaimRow(row, claim.why, claim.place))
+            listed = ClaimRow(row, claim.why, claim.place, _really(claim))
+            claimed[claim.claimed].append(listed)
+            if listed.really is not None:
+                wrong.append(listed)
     return CapabilityPage(
         capability=name,
         label=LABELS[name],
         llama_cpp_name=f"supports_{name}",
         meaning=CAPABILITY_MEANINGS[name],
         profiles=overview.profiles,
+        wrong=tuple(wrong),
         yes=tuple(claimed[True]),
         no=tuple(claimed[False]),
         unknown=tuple(claimed[None]),
         legend=legend_of(row.flags for row in templates),
     )
+
+
+def _really(claim: Claim) -> str | None:
+    """What is true instead of a claim that is wrong."""
+    if claim.agreement is None or claim.agreement is Agreement.AGREES:
+        return None
+    phrase = disagreement_phrase(claim.agreement, claim.reason or "")
+    return f"{'no' if claim.agreement is Agreement.OVERCLAIMS else 'yes'}: the template {phrase}"
 
 
 def _main_analysis(detail: TemplateDetail, profile: str) -> Analysis:

@@ -43,6 +43,33 @@ PROBE_TITLES: Mapping[str, str] = {
     "reasoning_effort": "one user message, with the reasoning effort `low`",
 }
 
+BEHAVIOUR_QUESTIONS: Mapping[str, str] = {
+    "server_starts": "does llama-server start with it as a model's default",
+    "late_system": "a system message after an answer",
+    "two_systems": "two system messages at the start",
+    "system_only": "only a system message",
+    "developer": "the role developer",
+    "no_user": "an answer first, before any user",
+    "same_role_twice": "two users, two answers in a row",
+    "unknown_role": "the role critic",
+    "orphan_tool_result": "a tool result without a call",
+    "null_content_call": "a call whose content is absent, null, empty",
+    "thinking_switch": "does enable_thinking change anything",
+    "generation_prompt": "what the generation prompt adds",
+    "history": "is the prompt so far a prefix of the next one",
+    "white_space": "white space at both ends of contents",
+    "parts_join": "what stands between two text parts",
+    "arguments": "how the arguments of a call are written",
+    "clock": "the same request a day later",
+    "default_system": "what it says where there is no system message",
+    "bos": "who puts the BOS at the start",
+    "special_tokens": "control texts that a user writes",
+    "prefill": "what an answer that was begun is continued with",
+    "kwargs": "variables that no usual request sets",
+    "handler": "the parser that reads the model's answers",
+    "reference": "the same conversations as transformers renders them",
+}
+
 ERROR_KINDS: Mapping[str, str] = {
     "raised": "the template raised",
     "runtime": "failed",

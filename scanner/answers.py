@@ -13,14 +13,28 @@ from pathlib import Path
 import click
 
 from scanner.chat.selection import CHATML, select_of_file
-from scanner.console import clip, pad, severity, table, visible
-from scanner.judge.verdicts import Claim, claims, difference_text, first_line
+from scanner.console import clip, pad, severity, table, visible, wrapped
+from scanner.errors import UsageError
+from scanner.judge import AnyRule
+from scanner.judge.verdicts import (
+    Claim,
+    claims,
+    difference_text,
+    first_line,
+    is_usual,
+    really_word,
+)
+from scanner.probe.efforts import FreeText, effort_summary
 from scanner.results import (
     CAPABILITIES,
+    Agreement,
+    Behaviour,
     ChatTemplate,
+    EffortOutcome,
     FileResult,
     Outcome,
     ProbeRun,
+    Read,
     StartCheck,
     TemplateResult,
     Verdict,
@@ -32,6 +46,9 @@ OUTLIERS_SHOWN = 10
 
 SHOWN_REASON = 60
 """Columns of the reason that a line of facts gives for a server that does not start; the finding has all of it."""
+
+SHOWN_WHY = 46
+"""Columns of a flag's reason in a table."""
 
 CHATML_START = StartCheck(ok=True, enable_thinking=False)
 """What the start check says of llama.cpp's own ChatML template."""
@@ -45,11 +62,29 @@ def words(capability: str) -> str:
     return capability.replace("_", " ")
 
 
-def template_answer(template: ChatTemplate, source: str, result: TemplateResult) -> Iterator[str]:
-    """What `probe` and `show` say of one template, line by line."""
+def template_answer(
+    template: ChatTemplate, source: str, result: TemplateResult, *, everything: bool = False
+) -> Iterator[str]:
+    """What `probe` and `show` say of one template, line by line; `everything`: also the behaviours that are usual."""
+    yield " · ".join(_facts(template, source, result))
+    if result.capabilities is None:
+        yield outcome_line(result)
+    else:
+        yield claims_answer(result)
+    yield from efforts_answer(result)
+    yield from behaviours_answer(result, everything)
+    if result.start is not None and result.start.enable_thinking is not None:
+        yield f"thinking is {'on' if result.start.enable_thinking else 'off'} unless a request says otherwise"
+    for finding in result.findings:
+        place = f"  line {finding.line}" if finding.line is not None else ""
+        yield f"{severity(finding.severity)} {finding.rule}{place}"
+        yield from wrapped("         ", visible(finding.text))
+
+
+def _facts(template: ChatTemplate, source: str, result: TemplateResult) -> list[str]:
     name = visible(Path(source).name if source != "-" else "standard input")
     variant = "" if template.variant == "default" else f" ({visible(template.variant)})"
-    facts = [
+    return [
         click.style(name + variant, bold=True),
         f"{len(template.source):,} bytes",
         f"sha256 {result.sha256[:SHOWN_HASH]}",
@@ -57,28 +92,82 @@ def template_answer(template: ChatTemplate, source: str, result: TemplateResult)
         f"handler {result.handler}",
         *([] if result.outcome is Outcome.NO_TEMPLATE else [start_fact(result.server_start)]),
     ]
-    yield " · ".join(facts)
-    if result.capabilities is None:
-        yield outcome_line(result)
-    else:
-        yield table(
-            ["capability", "claimed", "why"],
+
+
+SIDES: Mapping[Agreement | None, str] = {Agreement.OVERCLAIMS: "over", Agreement.UNDERCLAIMS: "under"}
+"""How a table marks that a claim is too much or too little."""
+
+
+def claims_answer(result: TemplateResult) -> str:
+    """The flags as a table: what is claimed, what is really true, and why; disagreements stand out."""
+    told = claims(result.capabilities, result.probes, result.observations)
+    shown = table(
+        ["capability", "claimed", "really", "", "why"],
+        [
             [
-                [claim.capability, "yes" if claim.claimed else "no", why(claim)]
-                for claim in claims(result.capabilities, result.probes)
-            ],
-        )
-    if result.start is not None and result.start.enable_thinking is not None:
-        yield f"thinking is {'on' if result.start.enable_thinking else 'off'} unless a request says otherwise"
-    for finding in result.findings:
-        place = f"  line {finding.line}" if finding.line is not None else ""
-        yield f"{severity(finding.severity)} {finding.rule}{place}"
-        yield f"         {visible(finding.text)}"
+                claim.capability,
+                flag_word(claim.claimed),
+                really_word(claim),
+                SIDES.get(claim.agreement, ""),
+                _short_why(claim),
+            ]
+            for claim in told
+        ],
+    )
+    head, *lines = shown.split("\n")
+    rows = [
+        click.style(line, fg="yellow") if claim.agreement in SIDES else line
+        for line, claim in zip(lines, told, strict=True)
+    ]
+    return "\n".join([head, *rows])
+
+
+def flag_word(flag: bool | None) -> str:
+    """A flag as a word; `?` where it is not known."""
+    return "?" if flag is None else "yes" if flag else "no"
+
+
+def efforts_answer(result: TemplateResult) -> Iterator[str]:
+    """What the reasoning efforts do, in words; nothing where none of them makes a difference or fails."""
+    matters = any(effort.outcome is EffortOutcome.RAISES or not effort.equals_unset for effort in result.efforts)
+    if matters or getattr(result.capabilities, "reasoning_effort", False):
+        yield from wrapped("efforts: ", efforts_words(result))
+
+
+def efforts_words(result: TemplateResult) -> str:
+    """The efforts in one line, without what no terminal should get."""
+    said = visible(effort_summary(result.efforts))
+    return f"{said}; any other word is printed" if result.free_text_effort == FreeText.PRINTED else said
+
+
+def behaviours_answer(result: TemplateResult, everything: bool) -> Iterator[str]:
+    """How a template behaves beyond its flags: what is not usual, or `everything`."""
+    shown = [one for one in result.behaviours if everything or not is_usual(one)]
+    if not shown:
+        return
+    yield table(["behaviour", "outcome", "detail"], [[one.key, one.outcome, _detail(one)] for one in shown])
+    hidden = len(result.behaviours) - len(shown)
+    if hidden:
+        yield f"  {hidden} more as usual (--behaviours)"
+
+
+def _detail(behaviour: Behaviour) -> str:
+    """The detail in one line, with the line of the template that it comes from in front, which must not be cut off."""
+    said = " ".join(behaviour.detail.removeprefix("Jinja Exception: ").split())
+    known = behaviour.line is None or f"line {behaviour.line}" in said
+    return said if known else f"line {behaviour.line}: {said}"
 
 
 def why(claim: Claim) -> str:
     """A flag's reason, with its place in the template."""
     return claim.why if claim.place is None else f"{claim.why} at {claim.place.line}:{claim.place.column}"
+
+
+def _short_why(claim: Claim) -> str:
+    """The reason in a narrow column: of a long path the end says most, and behind it stands the place."""
+    said = why(claim)
+    is_path = "[" in claim.why.partition(" ")[0]
+    return said if len(said) <= SHOWN_WHY or not is_path else "…" + said[1 - SHOWN_WHY :]
 
 
 def start_fact(start: StartCheck | None) -> str:
@@ -140,22 +229,57 @@ def selection_line(result: FileResult, unparseable: Collection[str]) -> str | No
     return "; ".join(parts) or None
 
 
-def trace_answer(run: ProbeRun) -> Iterator[str]:
-    """One probe as it ran: what was sent, the render with the request's own text highlighted, the reads in order."""
-    yield click.style(f"probe {run.name}", bold=True)
+OBSERVED_PREFIX = "observed_"
+"""Before a capability's name: the conversation of our own, where a probe of llama.cpp has the same name."""
+
+
+def trace_of(result: TemplateResult, name: str) -> Iterator[str]:
+    """The run that a person names: a probe (the beginning of its name is enough), or a capability's own conversation,
+    as `observed_system_role` or, where no probe is called so, `tools`. Raises UsageError for another name."""
+    probes = {run.name: run for run in result.probes}
+    observed = {one.capability: one.run for one in result.observations if one.run is not None}
+    if name in probes:
+        return trace_answer(probes[name])
+    capability = name.removeprefix(OBSERVED_PREFIX)
+    if capability in observed:
+        return trace_answer(observed[capability], f"observed {capability}")
+    begun = next((run for run in result.probes if run.name.startswith(name)), None)
+    if begun is not None:
+        return trace_answer(begun)
+    ran = ", ".join([*probes, *[OBSERVED_PREFIX + known for known in observed]]) or "none"
+    raise UsageError(f"there was no run {name}; those that ran: {ran}")
+
+
+def trace_answer(run: ProbeRun, title: str | None = None) -> Iterator[str]:
+    """One run as it went: what was sent, the render with the request's own text highlighted, the reads in order (a
+    conversation of our own has none)."""
+    yield click.style(title or f"probe {run.name}", bold=True)
     yield "sent"
     for name, value in run.variables.items():
         yield clip(f"  {name} = {json.dumps(value, ensure_ascii=False)}", 2000)
     if run.error is not None:
-        place = f" at {run.error.line}:{run.error.column}" if run.error.line is not None else ""
-        yield f"failed{place}: {visible(run.error.message)}" + (f" ({run.error.node})" if run.error.node else "")
+        yield failure_line(run)
     else:
         yield "rendered (text of the request is marked)"
         for line in "".join([_part(part.text, part.is_input) for part in run.parts]).split("\n"):
             yield f"  {line}"
-    yield "read"
+    if run.reads:
+        yield "read"
     for read in sorted(run.reads, key=lambda read: (read.line or 0, read.column or 0, read.path)):
-        yield f"  {pad(f'{read.line}:{read.column}', 9)} {read.path}  {' '.join(['used', *read.ops])}"
+        yield f"  {pad(f'{read.line}:{read.column}', 9)} {read_words(read)}"
+
+
+def read_words(read: Read) -> str:
+    """A value that was read, and how."""
+    return f"{read.path}  {' '.join(['used', *read.ops])}"
+
+
+def failure_line(run: ProbeRun) -> str:
+    """How and where a run failed."""
+    if run.error is None:
+        return "failed"
+    place = f" at {run.error.line}:{run.error.column}" if run.error.line is not None else ""
+    return f"failed{place}: {visible(run.error.message)}" + (f" ({run.error.node})" if run.error.node else "")
 
 
 def _part(text: str, is_input: bool) -> str:
@@ -166,16 +290,6 @@ def _part(text: str, is_input: bool) -> str:
 def count_of(count: int, total: int) -> str:
     """A number with its base."""
     return f"{count:,} of {total:,}"
-
-
-def flags_table(rows: Sequence[tuple[str, int, int, int, int]]) -> str:
-    """How many templates and files claim each flag: (capability, templates, of, files, of)."""
-    by_name = {row[0]: row for row in rows}
-    lines = []
-    for name in CAPABILITIES:
-        _, templates, templates_of, files, files_of = by_name[name]
-        lines.append([words(name), count_of(templates, templates_of), count_of(files, files_of)])
-    return table(["claimed by", "templates", "files"], lines)
 
 
 def builds_answer(analyses: Sequence[TemplateResult]) -> Iterator[str]:
@@ -210,10 +324,19 @@ def verification_lines(results: Sequence[Verification]) -> Iterator[str]:
     yield f"{len(results):,} templates verified{profile}: " + (" · ".join(parts) or "none")
 
 
+def rule_answer(rule: AnyRule) -> Iterator[str]:
+    """What a rule means, what it costs, and what to do."""
+    yield click.style(f"{rule.slug} ({rule.severity})", bold=True)
+    for label, text in (("Means", rule.meaning), ("Why it matters", rule.why), ("What to do", rule.remedy)):
+        yield from wrapped(f"{label}: ", text)
+    yield f"More: {rule.docs}"
+
+
 FLAGS = "flags"
 MARKS = {True: "●", False: "○", None: "·"}
+OVER, UNDER = "◐", "◑"
 FLAGS_LEGEND = (
-    "flags (● yes  ○ no  · no verdict):",
+    f"flags (● yes  ○ no  {OVER} claimed, not really  {UNDER} really, not claimed  · no verdict):",
     f"  {', '.join(CAPABILITIES[:5])},",
     f"  {', '.join(CAPABILITIES[5:])}",
 )
@@ -258,14 +381,26 @@ def _common_folder(paths: Sequence[str]) -> str:
 def _with_flag_marks(
     columns: Sequence[str], rows: Sequence[Sequence[object]]
 ) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
-    names = [f"supports_{name}" for name in CAPABILITIES]
-    if not set(names) <= set(columns):
+    claimed = [f"supports_{name}" for name in CAPABILITIES]
+    if not set(claimed) <= set(columns):
         return columns, rows
-    places = [columns.index(name) for name in names]
-    others = [place for place in range(len(columns)) if place not in places]
-    marked = [(*[row[place] for place in others], "".join([_mark(row[place]) for place in places])) for row in rows]
-    return (*[columns[place] for place in others], FLAGS), marked
+    observed = [name.replace("supports_", "observed_") for name in claimed]
+    places = [
+        (columns.index(claim), columns.index(seen) if seen in columns else None)
+        for claim, seen in zip(claimed, observed, strict=True)
+    ]
+    others = [place for place, column in enumerate(columns) if column not in (*claimed, *observed)]
+    marked_rows = [
+        (
+            *[row[place] for place in others],
+            "".join([_mark(row[claim], None if seen is None else row[seen]) for claim, seen in places]),
+        )
+        for row in rows
+    ]
+    return (*[columns[place] for place in others], FLAGS), marked_rows
 
 
-def _mark(flag: object) -> str:
-    return MARKS[None if flag is None else bool(flag)]
+def _mark(claimed: object, observed: object = None) -> str:
+    if claimed is None or observed is None or bool(claimed) == bool(observed):
+        return MARKS[None if claimed is None else bool(claimed)]
+    return OVER if claimed else UNDER

@@ -5,6 +5,7 @@ Exit codes: 0 done · 1 findings at or above `--fail-on` · 2 usage · 3 could n
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shlex
@@ -14,6 +15,7 @@ import time
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
@@ -27,13 +29,17 @@ from scanner.commands.options import (
     EXIT_INTERRUPTED,
     EXIT_USAGE,
     format_option,
+    is_terminal,
     model_files,
     now_option,
+    print_json,
     print_lines,
+    write,
 )
 from scanner.commands.render import render
 from scanner.console import Bar, rows_as, visible
 from scanner.errors import CapscanError, UsageError
+from scanner.explain import explain_answer
 from scanner.export import template_document
 from scanner.judge import ALL_RULES
 from scanner.pipeline import analyse_profiles
@@ -41,10 +47,11 @@ from scanner.probe.profiles import CURRENT, PROFILES
 from scanner.results import (
     Outcome,
     Severity,
-    TemplateResult,
     Verdict,
     Verification,
 )
+from scanner.silence import FoundIn, Sifted, Silences, reaches
+from scanner.silence import load as load_silences
 from scanner.verify import (
     Held,
     Server,
@@ -85,6 +92,9 @@ profile_option = click.option(
 )
 
 
+behaviours_option = click.option("--behaviours", is_flag=True, help="Show all behaviours, also the usual ones.")
+
+
 def profiles_of(profile: str) -> tuple[str, ...]:
     """The profiles that `--profile` means, newest first."""
     return tuple(PROFILES) if profile == ALL else (profile,)
@@ -104,10 +114,19 @@ def cli() -> None:
 @profile_option
 @now_option
 @format_option("table", "json", "jsonl")
-@click.option("--trace", metavar="PROBE", help="Show how one probe ran.")
+@click.option("--trace", metavar="PROBE|CAPABILITY", help="Show how one probe, or our own conversation, ran.")
+@click.option("--explain", metavar="CAPABILITY|all", help="Explain a flag in words.")
+@behaviours_option
 @click.option("--variant", help="Only this variant (default, tool_use, ...).")
 def probe(
-    paths: tuple[str, ...], profile: str, clock: float | None, form: str, trace: str | None, variant: str | None
+    paths: tuple[str, ...],
+    profile: str,
+    clock: float | None,
+    form: str,
+    trace: str | None,
+    explain: str | None,
+    behaviours: bool,
+    variant: str | None,
 ) -> int:
     """Work out the flags of templates, without a database.
 
@@ -128,9 +147,11 @@ def probe(
             if analyses[0].outcome is Outcome.NOT_PARSEABLE:
                 unparseable.add(template.variant)
             if trace is not None:
-                _print_trace(analyses[0], trace)
+                print_lines(answers.trace_of(analyses[0], trace))
+            elif explain is not None:
+                print_lines(explain_answer(analyses[0], explain))
             elif form == "table":
-                print_lines(answers.template_answer(template, result.file.path, analyses[0]))
+                print_lines(answers.template_answer(template, result.file.path, analyses[0], everything=behaviours))
                 print_lines(answers.builds_answer(analyses))
             else:
                 documents += [template_document(template, result.file.path, analysis) for analysis in analyses]
@@ -139,19 +160,11 @@ def probe(
                 click.echo(json.dumps(document, ensure_ascii=False))
             documents.clear()
         line = answers.selection_line(result, unparseable)
-        if form == "table" and line and trace is None:
+        if form == "table" and line and trace is None and explain is None:
             click.echo(line)
     if form == "json":
         click.echo(json.dumps(documents, ensure_ascii=False, indent=2))
     return EXIT_FAILED if failed else 0
-
-
-def _print_trace(analysis: TemplateResult, name: str) -> None:
-    run = next((run for run in analysis.probes if run.name == name or run.name.startswith(name)), None)
-    if run is None:
-        ran = ", ".join(run.name for run in analysis.probes) or "none"
-        raise UsageError(f"there was no probe {name}; those that ran: {ran}")
-    print_lines(answers.trace_answer(run))
 
 
 # -- scan --------------------------------------------------------------------------------------------------------------
@@ -200,6 +213,7 @@ def scan(
     from scanner.store.session import open_database
 
     _check_fail_on(fail_on)
+    silences = load_silences(Path.cwd())
     options = ScanOptions(workers, profiles_of(profile), clock, TaskLimits(timeout, memory * 1024**2))
     engine = open_database(database)
     bar = Bar(quiet=quiet)
@@ -209,10 +223,11 @@ def scan(
             number = run_scan(engine, paths, options, progress=bar)
     finally:
         bar.close()
-    missing = _print_summary(database, number, form, time.perf_counter() - started)
+    sifted = _sifted(database, number, silences)
+    missing = _print_summary(database, number, form, time.perf_counter() - started, sifted)
     if missing:
         return EXIT_FAILED
-    return EXIT_FINDINGS if fail_on and _findings_at(database, number, fail_on) else 0
+    return EXIT_FINDINGS if fail_on and reaches(sifted.kept, fail_on) else 0
 
 
 @contextmanager
@@ -231,27 +246,26 @@ def _check_fail_on(fail_on: str | None) -> None:
         raise UsageError(f"--fail-on {fail_on}: neither error, warning, note nor a rule (capscan rules lists them)")
 
 
-def _findings_at(database: str, scan: int, fail_on: str) -> bool:
-    """Whether the scan's own files have a finding of this severity or worse, or of this rule."""
+def _sifted(database: str, scan: int, silences: Silences) -> Sifted:
+    """The findings in the scan's own files, parted into those that count and those that are silenced."""
     from scanner.store import queries
     from scanner.store.session import open_database
 
-    worst = list(Severity)
-    accepted = worst[: worst.index(Severity(fail_on)) + 1] if fail_on in worst else []
     found = queries.findings_of_scan(open_database(database), scan)
-    return any(severity in accepted or rule == fail_on for severity, rule in found)
+    return silences.sift(FoundIn(held.rule, held.severity, held.path, held.sha256) for held in found)
 
 
-def _print_summary(database: str, number: int, form: str, seconds: float) -> bool:
+def _print_summary(database: str, number: int, form: str, seconds: float, sifted: Sifted) -> bool:
     """Print the summary; gives whether a path that was asked for does not exist."""
     from scanner.store.session import open_database
     from scanner.summary import read_summary, summary_document, summary_lines
 
     summary = read_summary(open_database(database), number)
     if form == "json":
-        click.echo(json.dumps(summary_document(summary), ensure_ascii=False, indent=2))
+        silenced = [{**asdict(one.row), "reason": one.reason} for one in sifted.silenced]
+        print_json({**summary_document(summary), "silenced": silenced})
     else:
-        print_lines(summary_lines(summary, seconds, _database_hint(database)))
+        print_lines(summary_lines(summary, seconds, _database_hint(database), silenced=sifted.line()))
     given = summary.scan.scan.sources
     return any(not Path(path).exists() for path in given)
 
@@ -376,8 +390,9 @@ def _known_as(server: Server, paths: Sequence[str], database: str) -> list[Held]
 @cli.command()
 @click.argument("name", metavar="FILE|TEMPLATE")
 @database_option
+@behaviours_option
 @format_option("table", "json")
-def show(name: str, database: str, form: str) -> int:
+def show(name: str, database: str, behaviours: bool, form: str) -> int:
     """Show one model file (its path, or the end of it) or one template (the start of its SHA-256)."""
     from scanner.store.migrate import ensure_current
     from scanner.store.session import open_database
@@ -386,9 +401,10 @@ def show(name: str, database: str, form: str) -> int:
     engine = open_database(database)
     ensure_current(engine, create=False)
     if _is_hash(name):
-        print_lines(show_template(engine, name, form))
+        print_lines(show_template(engine, name, form, everything=behaviours))
     else:
-        print_lines(show_file(engine, str(Path(name).absolute()) if Path(name).exists() else name, form))
+        path = str(Path(name).absolute()) if Path(name).exists() else name
+        print_lines(show_file(engine, path, form, everything=behaviours))
     return 0
 
 
@@ -428,8 +444,7 @@ def query(name: str | None, database: str, sql: str | None, listing: bool, secon
     if form == "table":
         print_lines(answers.query_answer(answer.columns, rows))
     else:
-        # Not through click, which takes colours out of what goes into a file.
-        sys.stdout.write(rows_as(form, answer.columns, rows, escaped=sys.stdout.isatty()) + "\n")
+        write(rows_as(form, answer.columns, rows, escaped=is_terminal()) + "\n")
     return 0
 
 
@@ -476,7 +491,7 @@ def rules(slug: str | None, form: str) -> int:
     rule = next((rule for rule in ALL_RULES if rule.slug == slug), None)
     if rule is None:
         raise UsageError(f"there is no rule {slug!r}; capscan rules lists them")
-    click.echo(f"{rule.slug} ({rule.severity})\n{rule.meaning}\nWhat to do: {rule.remedy}")
+    print_lines(answers.rule_answer(rule))
     return 0
 
 
@@ -574,4 +589,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> NoReturn:
     """The entry point of the `capscan` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # What goes into a file or a program is UTF-8; a terminal that cannot show a character gets its escape.
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -61,6 +62,19 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
     """The text filled with blanks to `width` columns."""
     blanks = " " * max(0, width - width_of(text))
     return blanks + text if right else text + blanks
+
+
+def wrapped(label: str, text: str, *, width: int = WIDTH, bold: bool = False) -> list[str]:
+    """A label and a text behind it, in lines of at most `width` columns that begin under the text. Words longer than a
+    line are broken."""
+    room = textwrap.TextWrapper(
+        width=width,
+        initial_indent=label,
+        subsequent_indent=" " * max(2, width_of(label)),
+        break_on_hyphens=False,
+    )
+    lines = room.wrap(text) or [label.rstrip()]
+    return [click.style(line, bold=True) for line in lines] if bold else lines
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, width: int = WIDTH) -> str:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from scanner.results import ChatTemplate, Finding, ParseError, ProbeRun, RunError, StartCheck, TemplateResult
+from scanner.results import (
+    Behaviour,
+    ChatTemplate,
+    Effort,
+    Finding,
+    Observation,
+    ParseError,
+    ProbeRun,
+    RunError,
+    StartCheck,
+    TemplateResult,
+)
 
 
 def template_document(template: ChatTemplate, source: str, result: TemplateResult) -> dict[str, object]:
-    """What `capscan probe` prints of one template; `source` is the path it came from."""
+    """What `capscan probe` prints of one template; `source` is the path it came from. What is really true of it is left
+    out where it was not examined."""
     return {
         "template": {
             "sha256": result.sha256,
@@ -23,6 +35,7 @@ def template_document(template: ChatTemplate, source: str, result: TemplateResul
         "parse_error": _parse_error(result.parse_error),
         "capabilities": None if result.capabilities is None else result.capabilities.as_llama_cpp(),
         "probes": [_probe(run) for run in result.probes],
+        **_really(result),
         "findings": [_finding(finding) for finding in result.findings],
     }
 
@@ -41,6 +54,43 @@ def start_document(start: StartCheck | None) -> dict[str, object] | None:
         "column": None if error is None else error.column,
         "enable_thinking": start.enable_thinking,
     }
+
+
+def _really(result: TemplateResult) -> dict[str, object]:
+    """The keys of what is really true, those that there is something for."""
+    document: dict[str, object] = {}
+    if result.observations:
+        document["observed"] = {one.capability: _observation(one) for one in result.observations}
+    if result.efforts:
+        document["efforts"] = [_effort(one) for one in result.efforts]
+    if result.free_text_effort is not None:
+        document["free_text_effort"] = result.free_text_effort
+    if result.behaviours:
+        document["behaviours"] = {one.key: _behaviour(one) for one in result.behaviours}
+    return document
+
+
+def _observation(observation: Observation) -> dict[str, object]:
+    return {
+        "verdict": observation.verdict,
+        "reason": observation.reason,
+        "agreement": None if observation.agreement is None else str(observation.agreement),
+    }
+
+
+def _effort(effort: Effort) -> dict[str, object]:
+    return {
+        "word": effort.word,
+        "outcome": str(effort.outcome),
+        "message": effort.message,
+        "group": effort.group,
+        "prints_word": effort.prints_word,
+        "equals_unset": effort.equals_unset,
+    }
+
+
+def _behaviour(behaviour: Behaviour) -> dict[str, object]:
+    return {"outcome": behaviour.outcome, "detail": behaviour.detail, "evidence": behaviour.evidence}
 
 
 def _parse_error(error: ParseError | None) -> dict[str, object] | None:

@@ -12,7 +12,7 @@ from scanner.chat.patches import patch
 from scanner.chat.prompt import PromptError
 from scanner.chat.selection import counts_as_none
 from scanner.chat.server import USUAL, Loaded, Server
-from scanner.chat.start import start
+from scanner.chat.start import Start, start
 from scanner.dialect import DEFAULT_LIMITS, ErrorKind, Limits, SyntaxKind, Template, TemplateSyntaxError
 from scanner.extract import extract
 from scanner.judge import TemplateFacts, judge
@@ -32,8 +32,10 @@ from scanner.results import (
     StartCheck,
     TemplateResult,
 )
+from scanner.truth import LIMITS as TRUTH_LIMITS
+from scanner.truth import find_truth
 
-ANALYSIS_VERSION = 2
+ANALYSIS_VERSION = 3
 """Raised whenever an analysis would come out differently; the database then analyses again."""
 
 
@@ -91,14 +93,27 @@ def _examined(
     result: TemplateResult, source: bytes, template: Template, profile: Profile, now: float | None
 ) -> TemplateResult:
     """The result with what the runs of a template show; `template` is the source as llama.cpp loads it. Only of the
-    current build is it known what a server renders before it listens."""
+    current build is it known what a server does around a template."""
     capabilities, runs = probe(template, profile, now=now)
     if template.source != source:
         runs = _as_published(source, capabilities, profile, now, template.limits) or runs
     result = _probed(result, capabilities, runs)
     if result.capabilities is None or profile is not CURRENT:
         return result
-    return replace(result, start=_start(Loaded(template, capabilities), now))
+    server = Server(Loaded(template, capabilities), vocabulary=USUAL)
+    clock = time.time() if now is None else now
+    started = start(server, now=clock, limits=TRUTH_LIMITS)
+    server = replace(server, enable_thinking=started.enable_thinking is not False)
+    truth = find_truth(server, started, source, now=clock)
+    return replace(
+        result,
+        start=_start_check(started),
+        observations=truth.observations,
+        efforts=truth.efforts,
+        free_text_effort=truth.free_text_effort,
+        behaviours=truth.behaviours,
+        renders=truth.renders,
+    )
 
 
 def _as_published(
@@ -114,9 +129,8 @@ def _as_published(
     return runs if found == capabilities else None
 
 
-def _start(loaded: Loaded, now: float | None) -> StartCheck | None:
+def _start_check(found: Start) -> StartCheck | None:
     """Whether a server starts with the template alone. None where a budget of ours ran out: the server has none."""
-    found = start(Server(loaded, vocabulary=USUAL), now=now)
     if found.error is None:
         logged = None if found.example_error is None else _failed_start(LOGGED_START, found.example_error)
         check = logged or StartCheck(ok=True)
@@ -162,17 +176,5 @@ def _unparsed(result: TemplateResult, error: TemplateSyntaxError) -> TemplateRes
 def _judge(
     result: TemplateResult, source: bytes, by_profile: Mapping[str, Capabilities] | None = None
 ) -> tuple[Finding, ...]:
-    return judge(
-        TemplateFacts(
-            source=source,
-            outcome=result.outcome,
-            parse_error=result.parse_error,
-            capabilities=result.capabilities,
-            probes=result.probes,
-            patches=result.patches,
-            outdated_gemma4=is_outdated_gemma4(patch(source).source),
-            reason=result.reason,
-            start=result.start,
-            by_profile=by_profile or {},
-        )
-    )
+    outdated = is_outdated_gemma4(patch(source).source)
+    return judge(TemplateFacts(source, result, outdated_gemma4=outdated, by_profile=by_profile or {}))

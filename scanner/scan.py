@@ -151,10 +151,10 @@ class Scan:
         self.writer.flush()
         for held in queries.held_in_scan(self.engine, self.number, self.options.profiles[0]):
             variants = [
-                VariantFacts(ChatTemplate(variant.variant, b"", ""), variant.outcome, variant.capabilities)
+                VariantFacts(ChatTemplate(variant.variant, b"", ""), variant.outcome, variant.capabilities, variant.bos)
                 for variant in held.variants
             ]
-            self.writer.add_file_findings(held.path, judge_file(FileFacts(held.outcome, variants)))
+            self.writer.add_file_findings(held.path, judge_file(FileFacts(held.outcome, variants, held.bos)))
 
 
 def _analyse(task: tuple[str, bytes], *, profiles: tuple[str, ...], clock: float | None) -> tuple[TemplateResult, ...]:

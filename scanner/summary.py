@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,15 +11,21 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from scanner import answers
-from scanner.console import clip, pad, severity, visible
+from scanner.console import WIDTH, clip, pad, severity, visible
 from scanner.export import start_document, template_document
-from scanner.judge.verdicts import difference_text
+from scanner.judge.verdicts import difference_text, disagreement_phrase
 from scanner.probe.profiles import PROFILES
-from scanner.results import ChatTemplate, FileResult, Outcome, PassedOver, Verdict
+from scanner.results import Agreement, ChatTemplate, FileResult, Outcome, PassedOver, Severity, Verdict
 from scanner.store import queries
 
-PASSED_OVER_SHOWN = 5
+PASSED_OVER_SHOWN = 3
 """Paths passed over that a summary lists."""
+
+NOT_EXAMINED_SHOWN = 4
+"""Files that could not be examined that a summary lists."""
+
+NAME_WIDTH = 32
+"""Columns of a file's name in a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +33,9 @@ class Summary:
     """What a scan found, ready to be told."""
 
     scan: queries.ScanSummary
+    disagreements: tuple[queries.Disagreement, ...]
     outliers: tuple[queries.Outlier, ...]
+    not_examined: tuple[queries.Failure, ...]
     changes: tuple[queries.Change, ...]
 
 
@@ -34,7 +43,13 @@ def read_summary(engine: Engine, scan_id: int) -> Summary:
     """The summary of a scan."""
     found = queries.scan_summary(engine, scan_id)
     outliers = [outlier for outlier in queries.outlier_list(engine, scan_id) if outlier.profile == found.scan.profile]
-    return Summary(found, tuple(outliers), queries.change_list(engine))
+    return Summary(
+        found,
+        queries.disagreement_list(engine, scan_id),
+        tuple(outliers),
+        queries.not_examined(engine, scan_id, NOT_EXAMINED_SHOWN),
+        queries.change_list(engine),
+    )
 
 
 def summary_document(summary: Summary) -> dict[str, object]:
@@ -57,12 +72,35 @@ def summary_document(summary: Summary) -> dict[str, object]:
             }
             for claim in found.claims
         },
+        "observed": {
+            claim.capability: {
+                "templates": [claim.templates_observed, claim.templates_judged],
+                "files": [claim.files_observed, claim.files_judged],
+                "overclaims": [claim.templates_overclaiming, claim.files_overclaiming],
+                "underclaims": [claim.templates_underclaiming, claim.files_underclaiming],
+            }
+            for claim in found.claims
+        },
+        "disagreements": [
+            {
+                "template": one.sha256,
+                "path": one.path,
+                "files": one.files,
+                "capability": one.capability,
+                "agreement": str(one.agreement),
+                "reason": one.reason,
+            }
+            for one in summary.disagreements
+        ],
         "outliers": [
             {
                 "template": outlier.sha256,
+                "path": outlier.path,
                 "severity": str(outlier.severity),
                 "files": outlier.files,
+                "rule": outlier.rule,
                 "text": outlier.text,
+                "templates_alike": outlier.alike,
             }
             for outlier in summary.outliers
         ],
@@ -70,9 +108,11 @@ def summary_document(summary: Summary) -> dict[str, object]:
     }
 
 
-def summary_lines(summary: Summary, seconds: float, database_hint: str) -> Iterator[str]:
+def summary_lines(
+    summary: Summary, seconds: float, database_hint: str, *, silenced: str | None = None
+) -> Iterator[str]:
     """The summary as a person reads it after a scan that took `seconds`; `database_hint` goes behind the commands that
-    are offered."""
+    are offered, `silenced` says how many findings do not count."""
     found = summary.scan
     scan = found.scan
     variants = sum(found.variants.values())
@@ -87,18 +127,59 @@ def summary_lines(summary: Summary, seconds: float, database_hint: str) -> Itera
             f"profile {scan.profile}",
         ]
     )
-    yield _outcomes(found.files_by_outcome)
-    yield answers.flags_table(
-        [
-            (c.capability, c.templates_claiming, c.templates_analysed, c.files_claiming, c.files_analysed)
-            for c in found.claims
-        ]
-    )
+    yield from claim_lines(found.claims, summary.disagreements)
     yield from _outlier_lines(summary.outliers, database_hint)
+    if silenced:
+        yield silenced
+    yield from _not_examined_lines(found.files_by_outcome, summary.not_examined, database_hint)
     yield from _passed_over_lines(scan.passed_over)
     if summary.changes:
-        yield f"Since the last scan: {len(summary.changes):,} changes (capscan query changes{database_hint})"
+        counts = Counter(change.change for change in summary.changes)
+        said = ", ".join(f"{count:,} {change}" for change, count in sorted(counts.items()))
+        yield f"Since the last scan: {said} (capscan query changes{database_hint})"
     yield f"Report: capscan report{database_hint} -o report"
+
+
+def claim_lines(counts: Sequence[queries.ClaimCount], disagreements: Sequence[queries.Disagreement]) -> Iterator[str]:
+    """How many templates claim each flag and really have it, and how often and why the two disagree. The base stands in
+    the first row, and where it is another."""
+    judged = any(count.templates_judged for count in counts)
+    yield f"{'':22}{'claimed':12}" + (f"{'really':12}disagree" if judged else "")
+    sides = [_sides(count) for count in counts]
+    room = max(map(len, sides), default=0)
+    bases: dict[str, int] = {}
+    for count, side in zip(counts, sides, strict=True):
+        cells = [
+            f"  {answers.words(count.capability):20}",
+            f"{_with_base(bases, 'claimed', count.templates_claiming, count.templates_analysed):12}",
+        ]
+        if judged:
+            cells.append(f"{_with_base(bases, 'really', count.templates_observed, count.templates_judged):12}")
+            cells.append(f"{side:{room}}{_reasons(count.capability, disagreements)}")
+        yield clip("".join(cells).rstrip(), WIDTH)
+
+
+def _with_base(bases: dict[str, int], column: str, count: int, base: int) -> str:
+    said = f"{count:,}" if bases.get(column) == base else answers.count_of(count, base)
+    bases.setdefault(column, base)
+    return said
+
+
+def _sides(count: queries.ClaimCount) -> str:
+    """`3 under` or `2 over, 1 under`."""
+    sides = {
+        Agreement.OVERCLAIMS: count.templates_overclaiming,
+        Agreement.UNDERCLAIMS: count.templates_underclaiming,
+    }
+    return ", ".join([f"{number:,} {answers.SIDES[side]}" for side, number in sides.items() if number])
+
+
+def _reasons(capability: str, disagreements: Sequence[queries.Disagreement]) -> str:
+    """Why a claim and what is true disagree, commonest first, behind an arrow."""
+    reasons = Counter(
+        disagreement_phrase(one.agreement, one.reason) for one in disagreements if one.capability == capability
+    )
+    return f"  ← {visible('; '.join([reason for reason, _ in reasons.most_common()]))}" if reasons else ""
 
 
 def _passed_over_lines(passed_over: Sequence[PassedOver]) -> Iterator[str]:
@@ -110,25 +191,62 @@ def _passed_over_lines(passed_over: Sequence[PassedOver]) -> Iterator[str]:
         yield f"  … {len(passed_over) - PASSED_OVER_SHOWN:,} more"
 
 
-def _outcomes(counts: Mapping[Outcome, int]) -> str:
-    parts = [f"{counts[outcome]:,} {outcome}" for outcome in Outcome if counts.get(outcome)]
-    return "Files: " + (" · ".join(parts) or "none")
+def _not_examined_lines(
+    counts: Mapping[Outcome, int], failures: Sequence[queries.Failure], database_hint: str
+) -> Iterator[str]:
+    """What could not be examined, by outcome, and the worst of it by name."""
+    failed = {one: counts[one] for one in Outcome if one is not Outcome.ANALYSED and counts.get(one)}
+    if not failed:
+        return
+    hint = "" if failures else f" (capscan query failures{database_hint})"
+    yield f"Not examined: {' · '.join([f'{count:,} {one}' for one, count in failed.items()])}{hint}"
+    for failure in failures:
+        yield _failure_line(failure)
+    left = sum(failed.values()) - len(failures)
+    if failures and left > 0:
+        yield f"  … {left:,} more: capscan query failures{database_hint}"
 
 
-def _outlier_lines(outliers: tuple[queries.Outlier, ...], database_hint: str) -> Iterator[str]:
+def _failure_line(failure: queries.Failure) -> str:
+    name = Path(failure.path).name
+    variant = f" ({failure.variant})" if failure.variant not in ("", "default") else ""
+    shown = clip(visible(name), NAME_WIDTH - len(variant)) + visible(variant)
+    reason = (failure.reason or "no reason is known").removeprefix(f"{name}: ")
+    place = f" at byte {failure.offset:,}" if failure.offset is not None and "at byte" not in reason else ""
+    return clip(f"  {pad(shown, NAME_WIDTH)}  {failure.outcome}{place}: {visible(reason)}", WIDTH)
+
+
+def _outlier_lines(outliers: Sequence[queries.Outlier], database_hint: str) -> Iterator[str]:
+    """The outliers, those with the same to say in one line: the worst by name, and how many other files it is true of;
+    more files first."""
     if not outliers:
         return
     yield f"Outliers ({len(outliers):,} template{'' if len(outliers) == 1 else 's'}), worst first"
-    for outlier in outliers[: answers.OUTLIERS_SHOWN]:
-        more = f" +{outlier.files - 1:,}" if outlier.files > 1 else ""
-        name = clip(visible(Path(outlier.path).name), 33 - len(more)) + more
-        yield f"  {severity(outlier.severity)} {pad(name, 34)} {clip(visible(outlier.text), 54)}"
-    if len(outliers) > answers.OUTLIERS_SHOWN:
-        yield f"  … {len(outliers) - answers.OUTLIERS_SHOWN:,} more: capscan query outliers{database_hint}"
+    alike: dict[tuple[Severity, str], list[queries.Outlier]] = {}
+    for outlier in outliers:
+        alike.setdefault((outlier.severity, outlier.text), []).append(outlier)
+    groups = sorted(alike.values(), key=lambda group: (list(Severity).index(group[0].severity), -_files(group)))
+    for group in groups[: answers.OUTLIERS_SHOWN]:
+        yield _outlier_line(group[0], _files(group))
+    left = sum(len(group) for group in groups[answers.OUTLIERS_SHOWN :])
+    if left:
+        yield f"  … {left:,} more: capscan query outliers{database_hint}"
 
 
-def show_template(engine: Engine, sha256: str, form: str) -> Iterator[str]:
-    """One template: who holds it, and the whole analysis."""
+def _files(group: Sequence[queries.Outlier]) -> int:
+    return sum(outlier.files for outlier in group)
+
+
+def _outlier_line(outlier: queries.Outlier, files: int) -> str:
+    more = f" +{files - 1:,}" if files > 1 else ""
+    name = clip(visible(Path(outlier.path).name), NAME_WIDTH - len(more)) + more
+    place = f" (line {outlier.line:,})" if outlier.line is not None and "(line " not in outlier.text else ""
+    room = WIDTH - NAME_WIDTH - 13 - len(place)
+    return f"  {severity(outlier.severity)} {pad(name, NAME_WIDTH)}  {clip(visible(outlier.text), room)}{place}"
+
+
+def show_template(engine: Engine, sha256: str, form: str, *, everything: bool = False) -> Iterator[str]:
+    """One template: who holds it, and the whole analysis; `everything`: also the behaviours that are usual."""
     detail = queries.template_detail(engine, sha256)
     first = detail.appearances[0] if detail.appearances else None
     template = ChatTemplate(first.variant if first else "default", detail.source, "")
@@ -137,7 +255,7 @@ def show_template(engine: Engine, sha256: str, form: str) -> Iterator[str]:
         documents = [template_document(template, source, analysis.result) for analysis in detail.analyses]
         yield json.dumps(documents, ensure_ascii=False, indent=2)
         return
-    yield from _analysis_lines(template, source, detail)
+    yield from _analysis_lines(template, source, detail, everything)
     for found in detail.verifications:
         result = found.verification
         asked = f"llama.cpp {result.profile}, {found.verified_at:%Y-%m-%d}"
@@ -152,18 +270,20 @@ def show_template(engine: Engine, sha256: str, form: str) -> Iterator[str]:
         yield f"  … {len(detail.appearances) - 20:,} more"
 
 
-def _analysis_lines(template: ChatTemplate, source: str, detail: queries.TemplateDetail) -> Iterator[str]:
+def _analysis_lines(
+    template: ChatTemplate, source: str, detail: queries.TemplateDetail, everything: bool
+) -> Iterator[str]:
     """The analysis under the newest profile in full, the others by their flags."""
     results = sorted(
         [analysis.result for analysis in detail.analyses], key=lambda result: list(PROFILES).index(result.profile)
     )
     if results:
-        yield from answers.template_answer(template, source, results[0])
+        yield from answers.template_answer(template, source, results[0], everything=everything)
     yield from answers.builds_answer(results)
 
 
-def show_file(engine: Engine, name: str, form: str) -> Iterator[str]:
-    """One model file: what it says of itself, its variants, and what a server would use."""
+def show_file(engine: Engine, name: str, form: str, *, everything: bool = False) -> Iterator[str]:
+    """One model file: what it says of itself, its variants, and what a server would use; `everything` as above."""
     detail = queries.file_detail(engine, name)
     result = detail.result
     if form == "json":
@@ -189,7 +309,7 @@ def show_file(engine: Engine, name: str, form: str) -> Iterator[str]:
     for template in result.templates:
         yield ""
         found = queries.template_detail(engine, template.sha256)
-        yield from _analysis_lines(template, result.file.path, found)
+        yield from _analysis_lines(template, result.file.path, found, everything)
 
 
 def _is_served(result: FileResult) -> bool:

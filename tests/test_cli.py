@@ -229,7 +229,7 @@ def test_fail_on_and_the_summary_speak_of_this_scan_only(tmp_path: Path, capsys:
 def test_all_profiles_are_kept_and_what_changes_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     walks = (
         "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}"
-        "{% for part in m.content %}{{ part }}{% endfor %}{% endif %}{% endfor %}"
+        "{% for part in m.content %}{{ part.text }}{% endfor %}{% endif %}{% endfor %}"
     )
     (tmp_path / "walks.jinja").write_text(walks)
     database = ["--db", str(tmp_path / "c.db")]

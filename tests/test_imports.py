@@ -24,8 +24,10 @@ ALLOWED: dict[str, set[str]] = {
     "scanner.demo": set(),
     # The store asks the package `migrations` where it is installed.
     "scanner.store": {"migrations", "scanner", "scanner.errors", "scanner.results"},
+    "scanner.truth": {"scanner.chat", "scanner.dialect", "scanner.probe", "scanner.reference", "scanner.results"},
     "scanner.pipeline": {
         *("scanner.chat", "scanner.dialect", "scanner.extract", "scanner.judge", "scanner.probe", "scanner.results"),
+        "scanner.truth",
     },
     "scanner.pool": set(),
     "reports": {"scanner.errors", "scanner.judge", "scanner.results", "scanner.store"},

@@ -32,7 +32,9 @@ function wanted() {
       conditions.push((row) => letters.includes((row.dataset.flags || "?")[place]));
       words.push(`${name.replaceAll("_", " ")}: ${value}`);
     } else if (name === "flags") {
-      conditions.push((row) => row.dataset.flags === value);
+      // A combination is of claims: a disagreement is one of them.
+      const claimed = (key) => (key || "").replaceAll("o", "y").replaceAll("u", "n");
+      conditions.push((row) => claimed(row.dataset.flags) === value);
       words.push("one flag combination");
     } else if (name === "outcome") {
       // Behind the outcome itself the cell may say that the server does not start.

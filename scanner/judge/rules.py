@@ -1,88 +1,442 @@
-"""The rules that turn facts into findings (`behaviours.md` section 4). A rule is data; it sees no syntax tree."""
+"""The table of the rules that turn facts into findings (`behaviours.md` section 4).
+
+What a rule is stands in `rule`, when it holds in `conditions`, what a person may read about it here and, with examples,
+in `docs/rules.md`, which is written from this table (`python -m tests.judge.write_docs`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from scanner.judge.conditions import (
+    calls,
+    contents,
+    efforts,
+    engines,
+    files,
+    flags,
+    history,
+    loading,
+    roles,
+)
+from scanner.judge.rule import FileFacts, Match, Rule, TemplateFacts, VariantFacts
+from scanner.judge.verdicts import EFFECTS
+from scanner.results import Agreement, Finding, Severity
 
-from scanner.judge.verdicts import STARTING_CONVERSATIONS, first_line
-from scanner.results import (
-    CAPABILITIES,
-    Capabilities,
-    ChatTemplate,
-    Finding,
-    Outcome,
-    ParseError,
-    ProbeRun,
-    Severity,
-    StartCheck,
+__all__ = [
+    "ALL_RULES",
+    "FILE_RULES",
+    "RULES",
+    "AnyRule",
+    "FileFacts",
+    "Match",
+    "Rule",
+    "TemplateFacts",
+    "VariantFacts",
+    "judge",
+    "judge_file",
+]
+
+PROMPT_SHOWS = {
+    "tools": "the name of a tool",
+    "tool_calls": "the name and the argument of a tool call",
+    "parallel_tool_calls": "both calls of a message with two of them",
+    "system_role": "the text of a system message",
+    "string_content": "a user's text, handed over as a string",
+    "typed_content": "a user's text, handed over as a list of parts",
+    "object_arguments": "key and value of an argument, handed over as an object",
+    "preserve_reasoning": "the reasoning of an earlier answer",
+    "reasoning_effort": "a difference between two reasoning efforts",
+}
+"""What has to be seen in a prompt for a capability to be there (`behaviours.md` section 1)."""
+
+
+def _overclaims(capability: str) -> Rule[TemplateFacts]:
+    """The rule that a flag is set and the prompt does not show it."""
+    special = " Where every accepted word gives one output, `effort-inert` says so." if "effort" in capability else ""
+    return Rule(
+        f"overclaims-{capability}",
+        Severity.WARNING,
+        f"llama.cpp reports supports_{capability}, but the prompt does not show {PROMPT_SHOWS[capability]}.{special}",
+        f"A field that is read and never printed sets the flag. Because of it llama.cpp {EFFECTS[capability][0]}; what "
+        "was sent is lost without a warning.",
+        "Author: print what is read, or do not read it. Serving: do not rely on the flag; try a request with capscan "
+        "render.",
+        flags.disagrees(capability, Agreement.OVERCLAIMS),
+    )
+
+
+def _underclaims(capability: str) -> Rule[TemplateFacts]:
+    """The rule that a flag is not set and the prompt does show it."""
+    return Rule(
+        f"underclaims-{capability}",
+        Severity.WARNING,
+        f"llama.cpp does not report supports_{capability}, but the prompt shows {PROMPT_SHOWS[capability]}.",
+        "The probe does not see a field that is read through get() or items(), and what fails in the probe may work in "
+        f"a request. Because of it llama.cpp {EFFECTS[capability][1]}.",
+        "Author: read the field directly (message.field), and let the probe's conversation pass. Serving: clients that "
+        "trust the flag do without something that works.",
+        flags.disagrees(capability, Agreement.UNDERCLAIMS),
+    )
+
+
+SERVER_DOES_NOT_START = (
+    "server-does-not-start",
+    Severity.ERROR,
+    "llama-server would not start with it as a model's default template: it does not parse, a probe crashes the "
+    "process, or the conversation fails that every server renders before it listens, one user message with thinking "
+    "on. What llama.cpp's autoparser makes of the template is not examined (see `calls-not-json`).",
+    "The model cannot be served at all.",
+    "Author: mend the template at the line shown. Serving: pass another one with --chat-template-file.",
+)
+"""One rule in two places: found with a template that fails, and with a file whose default does not parse."""
+
+ERRORS: tuple[Rule[TemplateFacts], ...] = (
+    Rule(
+        "not-parseable",
+        Severity.ERROR,
+        "llama.cpp cannot lex or parse the template.",
+        "As a model's default it keeps the server from starting; as its tool_use template it is ignored; others are "
+        "never looked at.",
+        "Author: rewrite the construct at the line shown; the dialect has no raw, with, do, include, ** or //. "
+        "Serving: pass another template with --chat-template-file.",
+        loading.not_parseable,
+    ),
+    Rule(*SERVER_DOES_NOT_START, loading.start_fails),
+    Rule(
+        "limit-exceeded",
+        Severity.ERROR,
+        "A render used up a budget of Capscan's, so the template, or the behaviours named, were not examined.",
+        "llama.cpp has no budgets: it would run on, or run out of memory.",
+        "Author: look for an endless loop, recursion or growing text. Serving: raise the budget only for a template "
+        "you trust.",
+        loading.limit_exceeded,
+    ),
+    Rule(
+        "plain-chat-raises",
+        Severity.ERROR,
+        "A request of one plain user message fails, or one of user, assistant and user.",
+        "No conversation can be held with the model.",
+        "Author: mend the template at the line shown. Serving: pass another one with --chat-template-file.",
+        loading.plain_chat_raises,
+    ),
+    Rule(
+        "no-content-form",
+        Severity.ERROR,
+        "Neither string nor typed content counts as supported.",
+        "llama.cpp warns and passes content on as it came, so it depends on the client what the template meets.",
+        "Author: print message content, as a string or by walking its parts, and let the first probe pass. Serving: "
+        "find out why the probe fails with capscan probe --trace typed_content.",
+        flags.no_content_form,
+    ),
 )
 
+ABOUT_FLAGS: tuple[Rule[TemplateFacts], ...] = (
+    *map(_overclaims, PROMPT_SHOWS),
+    *map(_underclaims, PROMPT_SHOWS),
+    Rule(
+        "effort-rejected",
+        Severity.WARNING,
+        'The effort probe of llama.cpp passes, since it only tries "low", and the template raises for a word that '
+        "clients send.",
+        "Clients read that efforts are supported, and their requests fail.",
+        "Author: map words you do not know to the nearest you do. Serving: tell clients which words are accepted, or "
+        "map them before the server.",
+        efforts.effort_rejected,
+    ),
+    Rule(
+        "effort-inert",
+        Severity.WARNING,
+        "llama.cpp reports supports_reasoning_effort, and every accepted word gives the same output.",
+        "Clients let a person choose an effort that changes nothing.",
+        "Author: print the effort, or do not read it. Serving: do not offer a choice of efforts.",
+        efforts.effort_inert,
+    ),
+    Rule(
+        "probe-threw",
+        Severity.WARNING,
+        "A flag is false only because the probe's render failed, not because the template does not read the field.",
+        "The feature itself may work; clients that trust the flag do without it.",
+        "Author: read the error; it is often the probe's short history or its ids that the template refuses. Serving: "
+        "try a request of your own with capscan render.",
+        flags.probe_threw,
+    ),
+    Rule(
+        "flags-change-with-build",
+        Severity.WARNING,
+        "Another build of llama.cpp reports other flags for the same template (seen when a scan analyses several "
+        "profiles).",
+        "The same request becomes another prompt when the server is updated.",
+        "Author: write the template so that every build reads the same fields. Serving: pin the build of your servers.",
+        flags.flags_change_with_build,
+    ),
+)
 
-@dataclass(frozen=True, slots=True)
-class TemplateFacts:
-    """What the rules may look at: one analysed template. `start` is None also for one that does not parse."""
+ABOUT_ROLES: tuple[Rule[TemplateFacts], ...] = (
+    Rule(
+        "system-raises",
+        Severity.WARNING,
+        "The template fails at a leading system message.",
+        "Where the flag system_role is off, llama.cpp puts the text before that of the next message, which other "
+        "engines do not; where it is on, the request fails.",
+        "Author: print the system message, or merge it yourself. Serving: do not send system messages to this model.",
+        roles.system_raises,
+    ),
+    Rule(
+        "late-system-raises",
+        Severity.WARNING,
+        "A system message after the first turn makes the request fail.",
+        "No probe tries it. Clients that add instructions later, as agents do, get an error in the middle of a chat.",
+        "Author: print system messages wherever they stand. Serving: have clients put all of it into the first "
+        "message.",
+        roles.late_system_raises,
+    ),
+    Rule(
+        "late-system-dropped",
+        Severity.WARNING,
+        "A system message after the first turn is not in the prompt, and nothing says so.",
+        "The model never sees the instruction.",
+        "Author: print system messages wherever they stand, or raise. Serving: have clients put all of it into the "
+        "first message.",
+        roles.late_system_dropped,
+    ),
+    Rule(
+        "second-system-dropped",
+        Severity.WARNING,
+        "Of two system messages at the start, one or both are not in the prompt, and nothing says so.",
+        "Clients send several: one of their own, one of the user's.",
+        "Author: print all of them, or raise. Serving: have clients join them to one.",
+        roles.second_system_dropped,
+    ),
+    Rule(
+        "roles-must-alternate",
+        Severity.WARNING,
+        "Two messages of one role in a row make the request fail.",
+        "Clients that send a text in pieces, or repeat a request that was not answered, get an error.",
+        "Author: join messages of one role, or print them one after the other. Serving: have clients join them.",
+        roles.roles_must_alternate,
+    ),
+)
 
-    source: bytes
-    outcome: Outcome
-    parse_error: ParseError | None
-    capabilities: Capabilities | None
-    probes: Sequence[ProbeRun]
-    patches: Sequence[str]
-    outdated_gemma4: bool
-    reason: str | None = None
-    start: StartCheck | None = None
-    by_profile: Mapping[str, Capabilities] = field(default_factory=dict)
+ABOUT_CALLS: tuple[Rule[TemplateFacts], ...] = (
+    Rule(
+        "calls-without-tools",
+        Severity.WARNING,
+        "The template renders tool calls but does not describe the tools.",
+        "The model cannot know which tools there are; llama.cpp warns of a fallback at every request with tools.",
+        "Author: list the tools. Serving: use a template that does, or describe them in the system message.",
+        flags.calls_without_tools,
+    ),
+    Rule(
+        "arguments-lost",
+        Severity.WARNING,
+        "The arguments of an earlier call, or nested ones, are not in the prompt.",
+        "The model sees that it called, not with what. In llama.cpp {{ … }} prints an object as nothing, where Python "
+        "prints a dict.",
+        "Author: print arguments with |tojson, nested ones as well. Serving: do not use this template for agents.",
+        calls.arguments_lost,
+    ),
+    Rule(
+        "arguments-double-encoded",
+        Severity.WARNING,
+        "The arguments of a call are printed as JSON text inside of JSON text, with escaped quotation marks.",
+        "The model learns from its own history to write arguments as a string, and tokens are wasted.",
+        "Author: apply |tojson only to arguments that are no string; reading one of them (arguments.name) makes "
+        "llama.cpp hand over an object. Serving: use another template for agents.",
+        calls.arguments_double_encoded,
+    ),
+    Rule(
+        "arguments-python-repr",
+        Severity.WARNING,
+        "Arguments of a call, or nested ones, are printed as Python prints them: None, True, 'key'.",
+        "The model learns from its own history to write what no JSON parser takes.",
+        "Author: print them with |tojson, lists and objects as well. Serving: use another template for agents.",
+        calls.arguments_python_repr,
+    ),
+    Rule(
+        "call-needs-null-content",
+        Severity.WARNING,
+        'A call is printed only when the content of its message is null; llama.cpp makes "" of null and of no content.',
+        "Every earlier call is silently lost, with its flag.",
+        "Author: test for the calls, not for the content: {% if message.tool_calls %}. Serving: use a template that "
+        "does.",
+        calls.call_needs_null_content,
+    ),
+    Rule(
+        "calls-not-json",
+        Severity.WARNING,
+        "A call looks like a JSON object, with its name in double quotes, and does not parse as one when its arguments "
+        "are an object.",
+        "llama.cpp's autoparser tries just that before the server listens, also where arguments are handed over as "
+        "text, and a server refuses to start where it fails: Unable to generate parser for this template.",
+        "Author: print arguments with |tojson where they are no string, and close what is opened. Serving: see whether "
+        "the server starts with capscan verify; pass another template if not.",
+        calls.calls_not_json,
+    ),
+)
 
-    def probe(self, name: str) -> ProbeRun | None:
-        """The run of a probe; None where it did not run."""
-        return next((run for run in self.probes if run.name == name), None)
+ABOUT_TEXTS: tuple[Rule[TemplateFacts], ...] = (
+    Rule(
+        "content-lost",
+        Severity.WARNING,
+        "A text of an ordinary conversation is not in the prompt: what one of the two said, the text beside a tool "
+        "call, or the results of tools.",
+        "The model continues a conversation of which it does not see all, and nothing says so.",
+        "Author: print the content of every message, also of one with tool calls. Serving: have clients send such "
+        "texts as messages of their own, or use another template.",
+        contents.content_lost,
+    ),
+    Rule(
+        "history-breaks",
+        Severity.WARNING,
+        "A conversation's next prompt does not begin with the one before. Not counted where a template that can keep "
+        "reasoning breaks only for want of it: llama-server asks it to by default, and clients may send it back.",
+        "A server keeps what it computed for a prompt and goes on from there. Behind the first byte that differs it "
+        "computes everything again, at every such turn; models with recurrent layers may have to start from nothing.",
+        "Author: keep earlier turns as they were sent, reasoning included. Serving: expect the time of the text behind "
+        "the byte shown; keep turns with tools short.",
+        history.history_breaks,
+    ),
+    Rule(
+        "reference-differs",
+        Severity.WARNING,
+        "Standard conversations become another prompt in llama.cpp than in Python's Jinja2 as transformers sets it up, "
+        "or fail in llama.cpp only.",
+        "The model was trained and tested with the other prompt.",
+        "Author: look at both with capscan render --engine both, and write what both engines read alike. Serving: "
+        "judge the difference before you compare results.",
+        engines.reference_differs,
+    ),
+)
 
+WARNINGS: tuple[Rule[TemplateFacts], ...] = (
+    Rule(
+        "crashes-llama.cpp",
+        Severity.WARNING,
+        "The render reaches an operation that ends the whole llama.cpp process, such as a division by zero in "
+        "divisibleby or an endless recursion.",
+        "One request takes the server down, with all that it serves. Where a probe reaches it, the server does not "
+        "even start (`server-does-not-start`).",
+        "Author: guard the operation. Serving: do not serve it to anybody you do not trust.",
+        loading.crashes_engine,
+    ),
+    Rule(
+        "logged-start-fails",
+        Severity.WARNING,
+        "A conversation of system, user, assistant and user fails, which a llama-server that logs traces (-lv 4 and "
+        "up) renders for its log before it listens.",
+        "Such a server does not start; requests of this kind fail at any log level.",
+        "Author: mend the template at the line shown. Serving: do not log traces.",
+        loading.logged_start_fails,
+    ),
+    *ABOUT_FLAGS,
+    *ABOUT_ROLES,
+    *ABOUT_CALLS,
+    *ABOUT_TEXTS,
+)
 
-@dataclass(frozen=True, slots=True)
-class VariantFacts:
-    """What the rules about a file look at: one of its variants, and what was found out about it."""
+NOTES: tuple[Rule[TemplateFacts], ...] = (
+    Rule(
+        "default-system",
+        Severity.NOTE,
+        "Without a system message the template adds words of its own before the first user message.",
+        "The model is told something that no request said, such as a name or a knowledge cutoff.",
+        "Author: leave it to who serves the model. Serving: send a system message of your own.",
+        contents.default_system,
+    ),
+    Rule(
+        "clock-dependent",
+        Severity.NOTE,
+        "The template prints the date.",
+        "The same request gives another prompt every day: nothing of it can be repeated exactly, and a prompt that a "
+        "server has in its cache is of no use the day after.",
+        "Author: leave the date to the request. Serving: nothing to do; set --clock where you compare.",
+        contents.clock_dependent,
+    ),
+    Rule(
+        "typed-join-differs",
+        Severity.NOTE,
+        "Two text parts of a message have another text between them in llama.cpp than in transformers.",
+        "llama.cpp joins text parts by a newline before the template sees them, where the template takes strings.",
+        "Author: nothing to do. Serving: send one text part, or a string.",
+        contents.typed_join_differs,
+    ),
+    Rule(
+        "outdated-gemma4",
+        Severity.NOTE,
+        "llama.cpp detects an old Gemma 4 template and applies compatibility workarounds.",
+        "Tool turns are merged before the template sees them; the text beside a call is lost.",
+        "Author: publish the current template. Serving: update to it.",
+        engines.outdated_gemma4,
+    ),
+    Rule(
+        "patched-by-llama.cpp",
+        Severity.NOTE,
+        "llama.cpp replaces a part of the template's text before parsing it.",
+        "Prompts differ from those of other engines where that part would have held.",
+        "Author: nothing to do. Serving: nothing to do.",
+        engines.patched,
+    ),
+    Rule(
+        "uses-python-internals",
+        Severity.NOTE,
+        "The template names dunder attributes, which reach into Python.",
+        "llama.cpp has none of them. In Python they are how a template attacks its host.",
+        "Author: remove them. Serving: find out where the template comes from before you render it with Python.",
+        engines.python_internals,
+    ),
+    Rule(
+        "unused-kwargs",
+        Severity.NOTE,
+        "The template reads variables that no field of a request sets.",
+        "What they switch is never on unless a client sends chat_template_kwargs or the server is started with them.",
+        "Author: document them. Serving: set them with --chat-template-kwargs where you want what they do.",
+        engines.unused_kwargs,
+    ),
+)
 
-    template: ChatTemplate
-    outcome: Outcome
-    capabilities: Capabilities | None
+RULES: tuple[Rule[TemplateFacts], ...] = (*ERRORS, *WARNINGS, *NOTES)
+"""The rules about templates, worst first."""
 
+FILE_RULES: tuple[Rule[FileFacts], ...] = (
+    Rule(*SERVER_DOES_NOT_START, files.default_does_not_parse),
+    Rule(
+        "tool-use-ignored",
+        Severity.WARNING,
+        "The model's tool_use template does not parse.",
+        "llama.cpp says so in its log only, and uses the default template for requests with tools too.",
+        "Author: mend the tool_use template. Serving: pass a template that takes tools with --chat-template-file.",
+        files.tool_use_ignored,
+    ),
+    Rule(
+        "variants-disagree",
+        Severity.WARNING,
+        "The default and tool_use templates have different flags.",
+        "/props shows those of tool_use only, while requests without tools render with the default.",
+        "Author: let both take the same. Serving: tell clients that look at /props.",
+        files.variants_disagree,
+    ),
+    Rule(
+        "no-template",
+        Severity.NOTE,
+        "The model carries no chat template, or one that llama.cpp counts as none.",
+        "llama.cpp falls back to ChatML, whatever the model was trained with.",
+        "Author: publish the template. Serving: pass one with --chat-template-file, or accept llama.cpp's own "
+        "(capscan show names it).",
+        files.no_template,
+    ),
+    Rule(
+        "double-bos",
+        Severity.NOTE,
+        "The default template prints the BOS token, and the file's tokenizer adds one as well.",
+        "llama.cpp cuts the template's; engines that do not give the model two.",
+        "Author: set add_bos_token to false, or do not print it. Serving: nothing to do with llama.cpp.",
+        files.double_bos,
+    ),
+)
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
-    """A model file and its variants; `outcome` is that of its extraction."""
-
-    outcome: Outcome
-    variants: Sequence[VariantFacts]
-
-
-Facts = TypeVar("Facts", TemplateFacts, FileFacts)
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """One hit of a rule: the line a person reads, what it rests on, and the template's line if there is one."""
-
-    text: str
-    evidence: str
-    line: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Rule(Generic[Facts]):
-    """A rule: `when` yields its hits in some facts; `meaning` and `remedy` explain it to a person."""
-
-    slug: str
-    severity: Severity
-    meaning: str
-    remedy: str
-    when: Callable[[Facts], Iterator[Match]]
-
-    def findings(self, facts: Facts) -> Iterator[Finding]:
-        """The rule's hits as findings."""
-        for match in self.when(facts):
-            yield Finding(self.slug, self.severity, match.text, match.evidence, match.line)
+AnyRule = Rule[TemplateFacts] | Rule[FileFacts]
+_TEMPLATE_SLUGS = frozenset(rule.slug for rule in RULES)
+ALL_RULES: tuple[AnyRule, ...] = (*RULES, *(rule for rule in FILE_RULES if rule.slug not in _TEMPLATE_SLUGS))
+"""Every rule there is, each once, those about templates first."""
 
 
 def judge(facts: TemplateFacts) -> tuple[Finding, ...]:
@@ -93,317 +447,3 @@ def judge(facts: TemplateFacts) -> tuple[Finding, ...]:
 def judge_file(facts: FileFacts) -> tuple[Finding, ...]:
     """All findings about a model file."""
     return tuple(finding for rule in FILE_RULES for finding in rule.findings(facts))
-
-
-# -- conditions --------------------------------------------------------------------------------------------------------
-
-
-def not_parseable(facts: TemplateFacts) -> Iterator[Match]:
-    error = facts.parse_error
-    if facts.outcome is Outcome.NOT_PARSEABLE and error is not None:
-        yield Match(f"llama.cpp cannot parse it: {first_line(error.message)}", f"{error.kind} error", error.line)
-
-
-def start_fails(facts: TemplateFacts) -> Iterator[Match]:
-    """A template that parses; of others `not-parseable` speaks, and the rule about files."""
-    if facts.start is not None and not facts.start.ok:
-        yield from _start_failure("llama-server would not start", facts.start)
-
-
-def logged_start_fails(facts: TemplateFacts) -> Iterator[Match]:
-    if facts.start is not None and facts.start.ok:
-        yield from _start_failure("llama-server -lv 4 would not start", facts.start)
-
-
-def _start_failure(what: str, start: StartCheck) -> Iterator[Match]:
-    if start.error is None or start.conversation is None:
-        return
-    conversation = STARTING_CONVERSATIONS.get(start.conversation, start.conversation)
-    text = f"{what}: {first_line(start.error.message)} ({conversation})"
-    yield Match(text, f"start-up conversation {start.conversation}", start.error.line)
-
-
-def limit_exceeded(facts: TemplateFacts) -> Iterator[Match]:
-    if facts.outcome is not Outcome.LIMIT_EXCEEDED or any(_stops_engine(run) for run in facts.probes):
-        return
-    if facts.parse_error is not None:
-        yield Match(f"not examined: {facts.parse_error.message}", "parser", facts.parse_error.line)
-        return
-    limited = next((run for run in facts.probes if run.error is not None and run.error.kind == "limit"), None)
-    yield Match(f"not examined: {facts.reason}", f"probe {limited.name}" if limited is not None else "analysis")
-
-
-def crashes_engine(facts: TemplateFacts) -> Iterator[Match]:
-    for run in facts.probes:
-        if _stops_engine(run) and run.error is not None:
-            yield Match(f"llama-server would crash: {run.error.message}", f"probe {run.name}", run.error.line)
-            return
-
-
-def _stops_engine(run: ProbeRun) -> bool:
-    return run.error is not None and run.error.stops_engine
-
-
-def plain_chat_raises(facts: TemplateFacts) -> Iterator[Match]:
-    run = facts.probe("typed_content")
-    claims = facts.capabilities
-    if run is None or run.error is None or claims is None or claims.typed_content or run.error.kind == "limit":
-        return
-    if run.variables.get("tools"):
-        # An old build's probe sends a null for a tool, which is no plain chat.
-        return
-    yield Match(f"a single user message fails: {_shown(run)}", "probe typed_content", run.error.line)
-
-
-def no_content_form(facts: TemplateFacts) -> Iterator[Match]:
-    claims = facts.capabilities
-    if claims is not None and not claims.string_content and not claims.typed_content:
-        yield Match("neither text nor typed parts count as supported content", "string_content, typed_content")
-
-
-def calls_without_tools(facts: TemplateFacts) -> Iterator[Match]:
-    claims = facts.capabilities
-    if claims is not None and claims.tool_calls and not claims.tools:
-        yield Match("takes tool calls but never reads the tools it is given", "tool_calls without tools")
-
-
-def system_raises(facts: TemplateFacts) -> Iterator[Match]:
-    run, plain = facts.probe("system_role"), facts.probe("typed_content")
-    if run is None or run.error is None or run.error.kind == "limit" or plain is None or not plain.ok:
-        return
-    yield Match(f"a system message fails: {_shown(run)}", "probe system_role", run.error.line)
-
-
-def probe_threw(facts: TemplateFacts) -> Iterator[Match]:
-    """Flags that are false because their probe failed, in templates that do mention the field; one hit an error."""
-    claims = facts.capabilities
-    if claims is None:
-        return
-    blamed: dict[str, list[str]] = {}
-    runs: dict[str, ProbeRun] = {}
-    for capability, (name, wanted) in DECIDED_BY_FAILURE.items():
-        run = facts.probe(name)
-        if getattr(claims, capability) or run is None or run.error is None or run.error.kind == "limit":
-            continue
-        if wanted in facts.source:
-            blamed.setdefault(run.error.message, []).append(capability)
-            runs.setdefault(run.error.message, run)
-    for message, capabilities in blamed.items():
-        run = runs[message]
-        count = "flag" if len(capabilities) == 1 else "flags"
-        text = f"{count} {', '.join(capabilities)} off because the probe failed: {_shown(run)}"
-        yield Match(text, f"probe {run.name}", run.error.line if run.error is not None else None)
-
-
-DECIDED_BY_FAILURE = {
-    "tools": ("tool_string_arguments", b"tools"),
-    "tool_calls": ("tool_string_arguments", b"tool_calls"),
-    "parallel_tool_calls": ("parallel_tool_calls", b"tool_calls"),
-    "object_arguments": ("tool_object_arguments", b"arguments"),
-    "string_content": ("typed_content", b"content"),
-}
-"""The probe whose failure alone turns a capability off, and the field it looks for."""
-
-
-def flags_change_with_build(facts: TemplateFacts) -> Iterator[Match]:
-    """Only where the template was analysed under several profiles."""
-    changing = []
-    for name in CAPABILITIES:
-        flags = {profile: getattr(flags, name) for profile, flags in facts.by_profile.items()}
-        known = {profile: holds for profile, holds in flags.items() if holds is not None}
-        if len(set(known.values())) > 1:
-            values = ", ".join(f"{profile} {'yes' if holds else 'no'}" for profile, holds in known.items())
-            changing.append(f"{name} ({values})")
-    if changing:
-        yield Match(f"flags depend on the build: {'; '.join(changing)}", f"profiles {', '.join(facts.by_profile)}")
-
-
-def outdated_gemma4(facts: TemplateFacts) -> Iterator[Match]:
-    if facts.outdated_gemma4:
-        yield Match("an outdated Gemma 4 template: llama.cpp rewrites tool turns for it", "handler Gemma 4")
-
-
-def patched(facts: TemplateFacts) -> Iterator[Match]:
-    for name in facts.patches:
-        yield Match(f"llama.cpp changes the text before it parses it ({name})", f"patch {name}")
-
-
-def python_internals(facts: TemplateFacts) -> Iterator[Match]:
-    for sign in (b"__class__", b"__globals__", b"__init__", b"__subclasses__", b"__mro__", b"__builtins__"):
-        at = facts.source.find(sign)
-        if at >= 0:
-            line = facts.source.count(b"\n", 0, at) + 1
-            yield Match(f"uses {sign.decode()}, which reaches into Python", f"line {line}", line)
-
-
-def no_template(facts: FileFacts) -> Iterator[Match]:
-    if facts.outcome is Outcome.NO_TEMPLATE:
-        yield Match("no chat template: llama.cpp falls back to one of its own", "file")
-
-
-def default_does_not_parse(facts: FileFacts) -> Iterator[Match]:
-    """A default that does parse and fails is found with its template, once for all files that hold it."""
-    for variant in facts.variants:
-        if variant.template.variant == "default" and variant.outcome is Outcome.NOT_PARSEABLE:
-            yield Match("llama-server would not start: the default template does not parse", "variant default")
-
-
-def tool_use_ignored(facts: FileFacts) -> Iterator[Match]:
-    for variant in facts.variants:
-        if variant.template.variant == "tool_use" and variant.outcome is Outcome.NOT_PARSEABLE:
-            yield Match("llama.cpp ignores the tool_use template, which does not parse", "variant tool_use")
-
-
-def variants_disagree(facts: FileFacts) -> Iterator[Match]:
-    named = {variant.template.variant: variant.capabilities for variant in facts.variants}
-    default, tool_use = named.get("default"), named.get("tool_use")
-    # Without flags there is nothing to compare; other rules speak of that.
-    if default is None or tool_use is None or default == tool_use:
-        return
-    claims, others = default.as_llama_cpp(), tool_use.as_llama_cpp()
-    differing = [name.removeprefix("supports_") for name in claims if claims[name] != others[name]]
-    text = f"default and tool_use differ in {', '.join(differing)}; llama-server reports those of tool_use"
-    yield Match(text, "variants default, tool_use")
-
-
-def _shown(run: ProbeRun) -> str:
-    return first_line(run.error.message) if run.error is not None else ""
-
-
-SERVER_DOES_NOT_START = (
-    "server-does-not-start",
-    Severity.ERROR,
-    "llama-server would not start with it as a model's default template: it does not parse, or the conversation fails "
-    "that every server renders before it listens, one user message with thinking on. Whether llama.cpp's autoparser "
-    "makes sense of the template, without which the server does not start either, is not examined.",
-    "Mend the template at the line shown, or pass another with --chat-template-file.",
-)
-"""One rule in two places: found with a template that fails, and with a file whose default does not parse."""
-
-RULES: tuple[Rule[TemplateFacts], ...] = (
-    Rule(
-        "not-parseable",
-        Severity.ERROR,
-        "llama.cpp cannot lex or parse the template. As a model's default it keeps the server from starting; as its "
-        "tool_use template it is ignored; others are never looked at.",
-        "Rewrite the construct at the line shown; the dialect has no raw, with, do, include, ** or //.",
-        not_parseable,
-    ),
-    Rule(*SERVER_DOES_NOT_START, start_fails),
-    Rule(
-        "limit-exceeded",
-        Severity.ERROR,
-        "A render used up a budget of Capscan's; llama.cpp has none and would run on, or run out of memory.",
-        "Look for an endless loop, recursion or growing text; raise the budget only for a template you trust.",
-        limit_exceeded,
-    ),
-    Rule(
-        "crashes-llama.cpp",
-        Severity.ERROR,
-        "The render reaches an operation that ends the whole llama.cpp process.",
-        "Guard the operation in the template.",
-        crashes_engine,
-    ),
-    Rule(
-        "plain-chat-raises",
-        Severity.ERROR,
-        "A conversation of one plain user message fails, and typed parts are not taken either.",
-        "Mend the template at the line shown; no request can be served with it.",
-        plain_chat_raises,
-    ),
-    Rule(
-        "no-content-form",
-        Severity.ERROR,
-        "Neither string nor typed content counts as supported, so llama.cpp passes content on as it came and warns.",
-        "Print message content in the template, as a string or by walking its parts.",
-        no_content_form,
-    ),
-    Rule(
-        "calls-without-tools",
-        Severity.WARNING,
-        "The template renders tool calls but does not describe the tools; llama.cpp warns of a fallback.",
-        "Use a template that lists the tools, or describe them in the system message.",
-        calls_without_tools,
-    ),
-    Rule(
-        "system-raises",
-        Severity.WARNING,
-        "A leading system message makes the template fail.",
-        "Do not send system messages to this model, or merge them into the first user message.",
-        system_raises,
-    ),
-    Rule(
-        "logged-start-fails",
-        Severity.WARNING,
-        "A conversation of system, user, assistant and user fails. A llama-server that logs traces (-lv 4 and up) "
-        "renders it for its log before it listens, and would not start.",
-        "Mend the template at the line shown; requests of this kind fail at any log level.",
-        logged_start_fails,
-    ),
-    Rule(
-        "probe-threw",
-        Severity.WARNING,
-        "A flag is false only because the probe's render failed; the feature itself may work.",
-        "Read the error: it is often the probe's short history or ids that the template refuses.",
-        probe_threw,
-    ),
-    Rule(
-        "flags-change-with-build",
-        Severity.WARNING,
-        "Another build of llama.cpp reports other flags for the same template, so the same request is rewritten "
-        "differently (seen when a scan analyses several profiles).",
-        "Pin the build of your servers, or write the template so that every build reads the same fields.",
-        flags_change_with_build,
-    ),
-    Rule(
-        "outdated-gemma4",
-        Severity.NOTE,
-        "llama.cpp detects an old Gemma 4 template and applies compatibility workarounds.",
-        "Update to the current template of the model.",
-        outdated_gemma4,
-    ),
-    Rule(
-        "patched-by-llama.cpp",
-        Severity.NOTE,
-        "llama.cpp replaces a line of the template's text before parsing it.",
-        "Nothing to do; prompts differ from those of other engines where the line would have held.",
-        patched,
-    ),
-    Rule(
-        "uses-python-internals",
-        Severity.NOTE,
-        "The template names dunder attributes; llama.cpp has none, and in Python they are an attack surface.",
-        "Find out where the template comes from before serving it with Python.",
-        python_internals,
-    ),
-)
-FILE_RULES: tuple[Rule[FileFacts], ...] = (
-    Rule(*SERVER_DOES_NOT_START, default_does_not_parse),
-    Rule(
-        "tool-use-ignored",
-        Severity.WARNING,
-        "The model's tool_use template does not parse; llama.cpp says so in its log and uses the default for all.",
-        "Mend the tool_use template.",
-        tool_use_ignored,
-    ),
-    Rule(
-        "variants-disagree",
-        Severity.WARNING,
-        "The default and tool_use templates have different capabilities; /props shows those of tool_use only, while "
-        "plain requests render with the default.",
-        "Read both; clients that look at /props may be misled for requests without tools.",
-        variants_disagree,
-    ),
-    Rule(
-        "no-template",
-        Severity.NOTE,
-        "The model carries no chat template, or one that llama.cpp counts as none.",
-        "Pass one with --chat-template-file, or accept llama.cpp's own (`capscan show` names it).",
-        no_template,
-    ),
-)
-
-AnyRule = Rule[TemplateFacts] | Rule[FileFacts]
-_TEMPLATE_SLUGS = frozenset(rule.slug for rule in RULES)
-ALL_RULES: tuple[AnyRule, ...] = (*RULES, *(rule for rule in FILE_RULES if rule.slug not in _TEMPLATE_SLUGS))
-"""Every rule there is, each once, those about templates first."""

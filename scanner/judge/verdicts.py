@@ -1,16 +1,22 @@
-"""Why llama.cpp believes what it believes: a flag's reason in words, told from the probe runs that decided it
-(`caps.md`)."""
+"""Why llama.cpp believes what it believes, and whether that is right.
+
+A flag's reason in words, told from the probe runs that decided it (`caps.md`), and what was observed beside it
+(`behaviours.md`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scanner.results import (
     CAPABILITIES,
     EVERY_START,
     LOGGED_START,
+    Agreement,
+    Behaviour,
     Capabilities,
+    Observation,
     ProbeRun,
     Read,
     Verification,
@@ -48,6 +54,68 @@ STARTING_CONVERSATIONS: Mapping[str, str] = {
 }
 """The conversations that llama-server renders before it listens (`chat.md` section 6), in words."""
 
+EFFECTS: Mapping[str, tuple[str, str]] = {
+    "tools": ("tells clients that tools are described to the model", "tells clients that the model sees no tools"),
+    "tool_calls": (
+        "tells clients that the model sees earlier tool calls",
+        "tells clients that the model does not see earlier tool calls",
+    ),
+    "parallel_tool_calls": (
+        "tells clients that the model sees all calls of a message",
+        "tells clients that the model sees one call of a message",
+    ),
+    "system_role": (
+        "hands a system message to the template as it is",
+        "puts the text of a leading system message before that of the next message",
+    ),
+    "string_content": ("hands text over as a string", "does not hand text over as a plain string"),
+    "typed_content": (
+        "hands a list of parts to the template as it is",
+        "joins text parts to one string before the template sees them",
+    ),
+    "object_arguments": (
+        "parses the arguments of calls into objects",
+        "hands the arguments of calls over as JSON text",
+    ),
+    "preserve_reasoning": (
+        "tells clients that earlier reasoning is kept",
+        "tells clients that earlier reasoning is left out",
+    ),
+    "reasoning_effort": (
+        "tells clients that a reasoning effort has an effect",
+        "tells clients that a reasoning effort has no effect",
+    ),
+}
+"""What llama.cpp does about a capability that it believes in, and about one that it does not."""
+
+USUAL_OUTCOMES: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("late_system", "two_systems", "system_only", "developer", "no_user", "same_role_twice", "orphan_tool_result"),
+        frozenset({"rendered"}),
+    ),
+    "server_starts": frozenset({"yes"}),
+    "unknown_role": frozenset({"rendered", "dropped"}),
+    "null_content_call": frozenset({"same"}),
+    "thinking_switch": frozenset({"ignored"}),
+    "generation_prompt": frozenset({"appended"}),
+    "history": frozenset({"stable"}),
+    "white_space": frozenset({"kept", "trimmed"}),
+    "parts_join": frozenset({"nothing", "space", "newline", "blank line"}),
+    "arguments": frozenset({"json", "xml", "nothing"}),
+    "clock": frozenset({"same"}),
+    "default_system": frozenset({"none"}),
+    "bos": frozenset({"once", "none"}),
+    "special_tokens": frozenset({"marked as input", "no control texts"}),
+    "prefill": frozenset({"with a thought", "text only"}),
+    "kwargs": frozenset({"none"}),
+    "reference": frozenset({"equal"}),
+}
+"""Outcomes of each behaviour that ask for nobody's attention."""
+MISPLACED = ("moved", "also lost")
+"""Words of a detail that make a usual outcome worth a look all the same."""
+ALWAYS_SAID = frozenset({"handler"})
+"""Behaviours that stand elsewhere: the first line of an answer names the handler."""
+
 REASONING_MARKER = "<REASONING_CONTENT_PLACEHOLDER>"
 
 _WALKS = frozenset({"selectattr", "array_access"})
@@ -73,7 +141,8 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One flag of a template: the claim, the evidence that settled it, and all that was looked at."""
+    """One flag of a template: the claim, the evidence that settled it (of the probe `settled_by`), and all that was
+    looked at; beside it what was observed."""
 
     capability: str
     label: str
@@ -82,11 +151,24 @@ class Claim:
     why: str
     place: Place | None
     evidence: tuple[Evidence, ...]
+    settled_by: str | None = None
+    really: bool | None = None
+    reason: str | None = None
+    agreement: Agreement | None = None
 
 
-def claims(capabilities: Capabilities | None, runs: Sequence[ProbeRun]) -> tuple[Claim, ...]:
+def claims(
+    capabilities: Capabilities | None, runs: Sequence[ProbeRun], observations: Sequence[Observation] = ()
+) -> tuple[Claim, ...]:
     """The nine claims in the order of CAPABILITIES; without capabilities nothing is claimed (None)."""
-    return tuple(_claim(name, capabilities, runs) for name in CAPABILITIES)
+    observed = {one.capability: one for one in observations}
+    return tuple(_beside(_claim(name, capabilities, runs), observed.get(name)) for name in CAPABILITIES)
+
+
+def _beside(claim: Claim, observation: Observation | None) -> Claim:
+    if observation is None:
+        return claim
+    return replace(claim, really=observation.verdict, reason=observation.reason, agreement=observation.agreement)
 
 
 def place_of(line: int | None, column: int | None) -> Place | None:
@@ -113,6 +195,7 @@ def _claim(name: str, capabilities: Capabilities | None, runs: Sequence[ProbeRun
         why=why,
         place=None if settled is None or claimed is None else settled.place,
         evidence=evidence,
+        settled_by=None if settled is None or claimed is None else settled.probe,
     )
 
 
@@ -149,9 +232,9 @@ def _evidence(name: str, run: ProbeRun) -> Evidence:
 
 def _said_for(name: str, read: Read) -> str:
     if name == "typed_content":
-        return f"content is walked as a list ({', '.join(sorted(_WALKS & set(read.ops)))})"
+        return f"walked as a list ({', '.join(sorted(_WALKS & set(read.ops)))})"
     if name == "string_content":
-        return "a plain string renders, its content is read" if read.used else "a plain string renders"
+        return "a plain string renders and is read" if read.used else "a plain string renders"
     if name == "preserve_reasoning":
         return "earlier reasoning is in the output"
     return f"{read.path} is read"
@@ -159,7 +242,7 @@ def _said_for(name: str, read: Read) -> str:
 
 def _said_against(name: str, read: Read) -> str:
     if name == "typed_content":
-        return "content is not walked as a list of parts"
+        return "content is not walked as a list"
     if name == "string_content":
         return "a plain string is walked as a list, and its text is lost"
     if name == "preserve_reasoning":
@@ -177,6 +260,61 @@ def _loses_text(run: ProbeRun, read: Read) -> bool:
 def _read(run: ProbeRun, path: str) -> Read:
     unread = Read(path, used=False, ops=(), line=None, column=None)
     return next((read for read in run.reads if read.path == path), unread)
+
+
+def really_word(claim: Claim) -> str:
+    """What was observed, in a few words: `yes`, `no, absent`, `no, raises`, `not told`; empty where nothing was."""
+    if claim.reason is None:
+        return ""
+    if claim.really is None:
+        return "not told"
+    if claim.really:
+        return "yes"
+    reason = claim.reason.partition(":")[0]
+    return f"no, {SHORT_REASONS.get(reason, reason)}"
+
+
+SHORT_REASONS: Mapping[str, str] = {"raised": "raises", "same for every effort": "all alike"}
+
+_PHRASES: Mapping[tuple[Agreement, str], str] = {
+    (Agreement.OVERCLAIMS, "absent"): "reads it, never prints it",
+    (Agreement.OVERCLAIMS, "dumped"): "dumps it as data",
+    (Agreement.OVERCLAIMS, "python repr"): "prints it as a Python repr",
+    (Agreement.OVERCLAIMS, "same for every effort"): "same output for every effort",
+    (Agreement.UNDERCLAIMS, "printed"): "prints it all the same",
+    (Agreement.UNDERCLAIMS, "different outputs"): "outputs differ all the same",
+}
+
+
+def disagreement_phrase(agreement: Agreement, reason: str) -> str:
+    """Why a claim is wrong, in a few words."""
+    kind, _, rest = reason.partition(":")
+    if kind == "raised":
+        return f"raises: {first_line(rest).removeprefix('Jinja Exception: ')}"
+    return _PHRASES.get((agreement, reason), reason)
+
+
+def judgement(claim: Claim) -> str:
+    """Whether a claim is right, and what llama.cpp does because of it, in one sentence."""
+    if claim.claimed is None:
+        return "llama.cpp of this build makes no claim."
+    believed, otherwise = EFFECTS[claim.capability]
+    effect = believed if claim.claimed else otherwise
+    if claim.agreement is None:
+        return f"Whether that is right could not be told; llama.cpp {effect}."
+    if claim.agreement is Agreement.AGREES:
+        return f"That is right. llama.cpp {effect}."
+    much = "too much" if claim.agreement is Agreement.OVERCLAIMS else "too little"
+    phrase = disagreement_phrase(claim.agreement, claim.reason or "")
+    return f"That is wrong: llama.cpp believes {much} and {effect}, but the template {phrase}."
+
+
+def is_usual(behaviour: Behaviour) -> bool:
+    """Whether a behaviour needs nobody's attention."""
+    if behaviour.key in ALWAYS_SAID:
+        return True
+    usual = behaviour.outcome in USUAL_OUTCOMES.get(behaviour.key, frozenset())
+    return usual and not any(word in behaviour.detail for word in MISPLACED)
 
 
 def first_line(message: str) -> str:

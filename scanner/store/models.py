@@ -224,7 +224,7 @@ class AppearanceRow(Base):
 
 class AnalysisRow(Base):
     """One template under one profile, by one version of Capscan. The nine claims and the nine observed verdicts are
-    null where there is no verdict. `duration` is in seconds.
+    null where there is no verdict. `duration` is in seconds. `free_text_effort`: what becomes of a made-up effort.
 
     `server_starts`: whether llama-server starts with the template as a model's default, null where that was not
     examined. Why not is in `start_…`, or, for a template that does not parse, in `parse_error_…`; where it starts,
@@ -264,6 +264,8 @@ class AnalysisRow(Base):
     start_error_line: Mapped[int | None]
     start_error_column: Mapped[int | None]
     start_log: Mapped[str | None]
+
+    free_text_effort: Mapped[str | None]
 
     supports_tools: Mapped[bool | None]
     supports_tool_calls: Mapped[bool | None]
@@ -364,8 +366,50 @@ class VerificationRow(Base):
     verified_at: Mapped[datetime]
 
 
+class ObservationRow(Base):
+    """What the output of a conversation of our own says of a capability: `verdict` null where it could not be told. The
+    conversation as it ran is in the columns from `ok` on, all null where nothing was rendered; `duration` is in
+    seconds, `error_offset` in bytes, lines and columns start at 1."""
+
+    __tablename__ = "observations"
+    __table_args__ = (CheckConstraint("agreement IN ('agrees', 'overclaims', 'underclaims')", name="agreement"),)
+
+    analysis_id: Mapped[int] = mapped_column(ForeignKey("analyses.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    capability: Mapped[str]
+    verdict: Mapped[bool | None]
+    reason: Mapped[str]
+    agreement: Mapped[str | None]
+    ok: Mapped[bool | None]
+    variables: Mapped[dict[str, Any] | None] = mapped_column(JsonText)
+    output: Mapped[str | None]
+    parts: Mapped[list[Any] | None] = mapped_column(JsonText)
+    duration: Mapped[float | None]
+    error_kind: Mapped[str | None]
+    error_message: Mapped[str | None]
+    error_node: Mapped[str | None]
+    error_offset: Mapped[int | None]
+    error_line: Mapped[int | None]
+    error_column: Mapped[int | None]
+
+
+class BehaviourRow(Base):
+    """One answer on how a template behaves beyond its flags: an outcome from the closed list of its key."""
+
+    __tablename__ = "behaviours"
+
+    analysis_id: Mapped[int] = mapped_column(ForeignKey("analyses.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    key: Mapped[str] = mapped_column(index=True)
+    outcome: Mapped[str]
+    detail: Mapped[str]
+    evidence: Mapped[str]
+    line: Mapped[int | None]
+
+
 class EffortRow(Base):
-    """One reasoning effort as it was tried; `word` null: unset. Equal outputs share a `group_number`."""
+    """One reasoning effort as it was tried; `word` null: unset. Equal outputs share a `group_number`. `line` is that of
+    the error that `message` tells."""
 
     __tablename__ = "efforts"
 
@@ -374,6 +418,7 @@ class EffortRow(Base):
     word: Mapped[str | None]
     outcome: Mapped[str]
     message: Mapped[str | None]
+    line: Mapped[int | None]
     group_number: Mapped[int | None]
     prints_word: Mapped[bool | None]
     equals_unset: Mapped[bool | None]
@@ -415,6 +460,7 @@ latest_files = Table(
     Column("quantized_by", SafeText),
     Column("profile", SafeText),
     *(Column(f"supports_{name}", Boolean) for name in CAPABILITIES),
+    *(Column(f"observed_{name}", Boolean) for name in CAPABILITIES),
 )
 
 flag_distribution = Table(
@@ -422,10 +468,11 @@ flag_distribution = Table(
     VIEWS,
     Column("profile", SafeText),
     Column("capability", SafeText),
-    Column("templates_claiming", Int64),
-    Column("templates_analysed", Int64),
-    Column("files_claiming", Int64),
-    Column("files_analysed", Int64),
+    *(
+        Column(f"{what}_{word}", Int64)
+        for what in ("templates", "files")
+        for word in ("claiming", "analysed", "observed", "judged", "overclaiming", "underclaiming")
+    ),
 )
 
 outliers = Table(
@@ -438,7 +485,11 @@ outliers = Table(
     Column("severity", SafeText),
     Column("errors", Int64),
     Column("warnings", Int64),
+    Column("rule", SafeText),
+    Column("line", Int64),
     Column("text", SafeText),
+    Column("alike", Int64),
+    Column("templates", Int64),
 )
 
 changes = Table(

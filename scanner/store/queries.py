@@ -6,28 +6,29 @@ raises DatabaseError when the database fails.
 
 from __future__ import annotations
 
-import sqlite3
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqlalchemy import Connection, Engine, Select, case, func, or_, select, true
+from sqlalchemy import Connection, Engine, Select, case, func, null, or_, select, true
 
-from scanner.errors import DatabaseError, UsageError
+from scanner.errors import UsageError
 from scanner.results import (
     CAPABILITIES,
+    Agreement,
+    Behaviour,
     Capabilities,
     ChatTemplate,
+    Effort,
+    EffortOutcome,
     FileResult,
     Finding,
     FlagDifference,
     ModelFile,
     ModelMetadata,
+    Observation,
     Outcome,
     ParseError,
     Part,
@@ -38,18 +39,25 @@ from scanner.results import (
     Severity,
     SourceKind,
     SpecialToken,
+    StandardRender,
     StartCheck,
     TemplateResult,
     Verdict,
     Verification,
 )
+from scanner.store.by_hand import Rows as Rows
+from scanner.store.by_hand import run_sql as run_sql
 from scanner.store.models import (
     AnalysisRow,
     AppearanceRow,
+    BehaviourRow,
+    EffortRow,
     FindingRow,
     ModelFileRow,
+    ObservationRow,
     ProbeRunRow,
     ReadRow,
+    RenderRow,
     ScanRow,
     TemplateRow,
     VerificationRow,
@@ -58,7 +66,8 @@ from scanner.store.models import (
     latest_files,
     outliers,
 )
-from scanner.store.session import connection_scope, database_name, one_line, sqlite_file, translated
+from scanner.store.named import NAMED as NAMED
+from scanner.store.session import connection_scope
 
 QUERY_SECONDS = 60.0
 """How long a named query may take."""
@@ -66,6 +75,10 @@ QUERY_SECONDS = 60.0
 _PAGE = 500
 _CANDIDATES_SHOWN = 5
 _FLAGS = tuple(f"supports_{name}" for name in CAPABILITIES)
+_OBSERVED = tuple(f"observed_{name}" for name in CAPABILITIES)
+
+Verdicts = Mapping[str, bool | None]
+"""What was observed of every capability; None: not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +99,53 @@ class ScanRecord:
 
 @dataclass(frozen=True, slots=True)
 class ClaimCount:
-    """How many templates, and files with such a template, claim a capability, of how many that have a verdict."""
+    """How many templates, and files with such a template, claim a capability (of so many `analysed`), really have it
+    (`observed`, of so many `judged`), and where the two disagree."""
 
     profile: str
     capability: str
     templates_claiming: int
     templates_analysed: int
+    templates_observed: int
+    templates_judged: int
+    templates_overclaiming: int
+    templates_underclaiming: int
     files_claiming: int
     files_analysed: int
+    files_observed: int
+    files_judged: int
+    files_overclaiming: int
+    files_underclaiming: int
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A capability of a template whose claim is not what was observed, the reason of that, and the line of the error
+    where one was raised. `files` hold the template, `path` is the first of them."""
+
+    profile: str
+    sha256: str
+    path: str
+    files: int
+    capability: str
+    agreement: Agreement
+    reason: str
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EffortCount:
+    """What a reasoning effort does, over templates: of so many `templates` it is `accepted` or `raises`. Of those that
+    accept it `inert` are alike for every effort they accept, and `unset` print what they print without any."""
+
+    profile: str
+    word: str | None
+    templates: int
+    accepted: int
+    inert: int
+    unset: int
+    prints: int
+    raises: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +181,7 @@ class LatestFile:
     profile: str
     scan_id: int
     capabilities: Capabilities | None
+    observed: Verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +199,7 @@ class TemplateSummary:
     files: int
     path: str
     capabilities: Capabilities | None
+    observed: Verdicts
     errors: int
     warnings: int
     notes: int
@@ -156,7 +210,7 @@ class Analysis:
     """One analysis as it was made. `observed` maps every capability to its verdict, None where there is none."""
 
     result: TemplateResult
-    observed: Mapping[str, bool | None]
+    observed: Verdicts
     capscan_version: str
     analysis_version: int
     created_at: datetime
@@ -208,26 +262,42 @@ class FileDetail:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldFinding:
+    """A finding in a file that has it; `sha256` is that of the template, None for one about the file itself."""
+
+    rule: str
+    severity: Severity
+    path: str
+    sha256: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class HeldVariant:
-    """One variant of a model file, and what its analysis came to."""
+    """One variant of a model file, and what its analysis came to; `bos` is its behaviour of that name, if known."""
 
     variant: str
     outcome: Outcome
     capabilities: Capabilities | None
+    bos: Behaviour | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HeldFile:
-    """A model file as a scan saw it; `outcome` is that of its extraction."""
+    """A model file as a scan saw it; `outcome` is that of its extraction, `bos` the token as the file has it."""
 
     path: str
     outcome: Outcome
     variants: tuple[HeldVariant, ...]
+    bos: SpecialToken = field(default_factory=SpecialToken)
 
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
-    """A template with an error or a warning; `text` is that of its first, worst finding."""
+    """A template with an error or a warning, or with a rare set of flags, which alone counts as a note.
+
+    `rule`, `line` and `text` are those of its first, worst finding, or `text` says how rare its flags are. `alike`
+    templates have its set of flags (None: it has none), of `templates` in the collection.
+    """
 
     profile: str
     sha256: str
@@ -236,7 +306,22 @@ class Outlier:
     severity: Severity
     errors: int
     warnings: int
+    rule: str | None
+    line: int | None
     text: str
+    alike: int | None
+    templates: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A file, or one variant of it, that a scan could not examine; `offset` is the byte where reading failed."""
+
+    path: str
+    variant: str
+    outcome: Outcome
+    reason: str | None
+    offset: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,23 +346,6 @@ class Combination:
     templates: int
     files: int
     path: str
-
-
-class Rows(NamedTuple):
-    """The answer of a query: column names, and rows as they come. Text is as stored (`models.SafeText`). Closing
-    `rows`, or reading it to its end, lets the database go."""
-
-    columns: tuple[str, ...]
-    rows: Iterator[tuple[object, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class NamedQuery:
-    """A query with a name, for `capscan query NAME`: portable SQL without parameters."""
-
-    name: str
-    description: str
-    sql: str
 
 
 def scans(engine: Engine) -> tuple[ScanRecord, ...]:
@@ -322,7 +390,7 @@ def failures(engine: Engine) -> tuple[LatestFile, ...]:
 
 
 def claim_counts(engine: Engine) -> tuple[ClaimCount, ...]:
-    """The latest files' claims, by profile and in the order of CAPABILITIES."""
+    """What the latest files claim and really have, by profile and in the order of CAPABILITIES."""
     with connection_scope(engine) as connection:
         rows = [ClaimCount(**row) for row in connection.execute(select(flag_distribution)).mappings()]
     return tuple(sorted(rows, key=lambda row: (row.profile, CAPABILITIES.index(row.capability))))
@@ -330,16 +398,7 @@ def claim_counts(engine: Engine) -> tuple[ClaimCount, ...]:
 
 def templates(engine: Engine) -> tuple[TemplateSummary, ...]:
     """The templates of the latest files, by example path and SHA-256, then profile."""
-    held = (
-        select(
-            latest_files.c.template_id,
-            func.min(latest_files.c.path).label("path"),
-            func.count(latest_files.c.model_file_id.distinct()).label("files"),
-        )
-        .where(latest_files.c.template_id.is_not(None))
-        .group_by(latest_files.c.template_id)
-        .subquery()
-    )
+    held = _held_now()
     counted = (
         select(
             FindingRow.analysis_id,
@@ -417,8 +476,8 @@ def file_detail(engine: Engine, name: str) -> FileDetail:
 
 
 def outlier_list(engine: Engine, scan_id: int | None = None) -> tuple[Outlier, ...]:
-    """The outliers, worst first: errors before warnings, then those in more files. With a scan: only templates that it
-    saw."""
+    """The outliers, worst first: errors before warnings before rare flags, then those in more files, then those with
+    more errors and warnings. With a scan: only templates that it saw."""
     statement = select(outliers)
     if scan_id is not None:
         seen = (
@@ -432,26 +491,107 @@ def outlier_list(engine: Engine, scan_id: int | None = None) -> tuple[Outlier, .
             Outlier(**{**row, "severity": Severity(row["severity"])})
             for row in connection.execute(statement).mappings()
         ]
-    return tuple(sorted(rows, key=lambda row: (row.errors == 0, -row.files, row.path, row.sha256, row.profile)))
+    return tuple(sorted(rows, key=_badness))
 
 
-def findings_of_scan(engine: Engine, scan_id: int) -> tuple[tuple[Severity, str], ...]:
-    """Severity and rule of every finding, under the scan's profile, of the files and templates that it saw."""
-    templates_seen = select(AppearanceRow.template_id).where(AppearanceRow.scan_id == scan_id)
-    profile = select(ScanRow.profile).where(ScanRow.id == scan_id).scalar_subquery()
-    analysed = select(AnalysisRow.id).where(
-        AnalysisRow.template_id.in_(templates_seen),
-        AnalysisRow.profile == profile,
-        AnalysisRow.id.in_(_newest_analyses()),
+def disagreement_list(engine: Engine, scan_id: int | None = None) -> tuple[Disagreement, ...]:
+    """Where claims and observations disagree in the templates of the latest files, by capability, those in more files
+    first. With a scan: in what it saw, under its profile."""
+    held = _held_now() if scan_id is None else _held_in(scan_id)
+    statement = (
+        select(
+            AnalysisRow.profile,
+            TemplateRow.sha256,
+            held.c.path,
+            held.c.files,
+            ObservationRow.capability,
+            ObservationRow.agreement,
+            ObservationRow.reason,
+            ObservationRow.error_line.label("line"),
+        )
+        .join(AnalysisRow, AnalysisRow.id == ObservationRow.analysis_id)
+        .join(TemplateRow, TemplateRow.id == AnalysisRow.template_id)
+        .join(held, held.c.template_id == AnalysisRow.template_id)
+        .where(ObservationRow.agreement != Agreement.AGREES.value, AnalysisRow.id.in_(_newest_analyses()))
+    )
+    if scan_id is not None:
+        profile = select(ScanRow.profile).where(ScanRow.id == scan_id).scalar_subquery()
+        statement = statement.where(AnalysisRow.profile == profile)
+    with connection_scope(engine) as connection:
+        rows = [
+            Disagreement(**{**row, "agreement": Agreement(row["agreement"])})
+            for row in connection.execute(statement).mappings()
+        ]
+    order = {name: place for place, name in enumerate(CAPABILITIES)}
+    return tuple(
+        sorted(
+            rows,
+            key=lambda row: (order[row.capability], row.agreement, -row.files, row.path, row.sha256, row.profile),
+        )
+    )
+
+
+def effort_counts(engine: Engine) -> tuple[EffortCount, ...]:
+    """What each reasoning effort does over the templates of the latest files, by profile; unset first."""
+    _columns_of, rows = run_named(engine, "efforts")
+    return tuple(EffortCount(*row) for row in rows)  # type: ignore[arg-type]  # typed by the query
+
+
+def not_examined(engine: Engine, scan_id: int, limit: int) -> tuple[Failure, ...]:
+    """The first `limit` files, or variants, that a scan saw and could not examine, worst first: those that hold
+    something that should be a template before those that do not."""
+    worst = case(
+        (AppearanceRow.outcome == Outcome.NOT_PARSEABLE.value, 0),
+        (AppearanceRow.outcome == Outcome.LIMIT_EXCEEDED.value, 1),
+        (AppearanceRow.outcome == Outcome.UNREADABLE.value, 2),
+        else_=3,
     )
     statement = (
-        select(FindingRow.severity, FindingRow.rule)
-        .where(or_(FindingRow.analysis_id.in_(analysed), FindingRow.scan_id == scan_id))
-        .distinct()
-        .order_by(FindingRow.severity, FindingRow.rule)
+        select(
+            ModelFileRow.path,
+            AppearanceRow.variant,
+            AppearanceRow.outcome,
+            AppearanceRow.reason,
+            AppearanceRow.byte_offset.label("offset"),
+        )
+        .join(ModelFileRow, ModelFileRow.id == AppearanceRow.model_file_id)
+        .where(
+            AppearanceRow.scan_id == scan_id,
+            AppearanceRow.outcome.not_in((Outcome.ANALYSED.value, Outcome.NO_TEMPLATE.value)),
+        )
+        .order_by(worst, ModelFileRow.path, AppearanceRow.position)
+        .limit(limit)
     )
     with connection_scope(engine) as connection:
-        return tuple((Severity(row.severity), row.rule) for row in connection.execute(statement))
+        return tuple(
+            Failure(**{**row, "outcome": Outcome(row["outcome"])}) for row in connection.execute(statement).mappings()
+        )
+
+
+def findings_of_scan(engine: Engine, scan_id: int) -> tuple[HeldFinding, ...]:
+    """Every finding, under the scan's profile, in every file that it saw."""
+    profile = select(ScanRow.profile).where(ScanRow.id == scan_id).scalar_subquery()
+    of_templates = (
+        select(FindingRow.severity, FindingRow.rule, ModelFileRow.path, TemplateRow.sha256)
+        .join(AnalysisRow, AnalysisRow.id == FindingRow.analysis_id)
+        .join(AppearanceRow, AppearanceRow.template_id == AnalysisRow.template_id)
+        .join(ModelFileRow, ModelFileRow.id == AppearanceRow.model_file_id)
+        .join(TemplateRow, TemplateRow.id == AnalysisRow.template_id)
+        .where(AppearanceRow.scan_id == scan_id, AnalysisRow.profile == profile)
+        .where(AnalysisRow.id.in_(_newest_analyses()))
+    )
+    of_files = (
+        select(FindingRow.severity, FindingRow.rule, ModelFileRow.path, null().label("sha256"))
+        .join(ModelFileRow, ModelFileRow.id == FindingRow.model_file_id)
+        .where(FindingRow.scan_id == scan_id)
+    )
+    with connection_scope(engine) as connection:
+        found = {
+            HeldFinding(row.rule, Severity(row.severity), row.path, row.sha256)
+            for statement in (of_templates, of_files)
+            for row in connection.execute(statement)
+        }
+    return tuple(sorted(found, key=lambda held: (held.path, held.sha256 or "", held.severity, held.rule)))
 
 
 def held_in_scan(engine: Engine, scan_id: int, profile: str) -> Iterator[HeldFile]:
@@ -460,8 +600,14 @@ def held_in_scan(engine: Engine, scan_id: int, profile: str) -> Iterator[HeldFil
         select(
             ModelFileRow.path,
             ModelFileRow.outcome.label("file_outcome"),
+            ModelFileRow.bos_id,
+            ModelFileRow.bos_text,
+            ModelFileRow.adds_bos,
             AppearanceRow.variant,
             AppearanceRow.template_id,
+            BehaviourRow.outcome.label("bos_outcome"),
+            BehaviourRow.detail.label("bos_detail"),
+            BehaviourRow.evidence.label("bos_evidence"),
             *[getattr(AnalysisRow, name) for name in ("outcome", *_FLAGS)],
         )
         .join(ModelFileRow, ModelFileRow.id == AppearanceRow.model_file_id)
@@ -471,6 +617,7 @@ def held_in_scan(engine: Engine, scan_id: int, profile: str) -> Iterator[HeldFil
             & (AnalysisRow.profile == profile)
             & AnalysisRow.id.in_(_newest_analyses()),
         )
+        .outerjoin(BehaviourRow, (BehaviourRow.analysis_id == AnalysisRow.id) & (BehaviourRow.key == "bos"))
         .where(AppearanceRow.scan_id == scan_id, ModelFileRow.outcome.in_((Outcome.ANALYSED, Outcome.NO_TEMPLATE)))
         .order_by(ModelFileRow.path, AppearanceRow.position)
     )
@@ -479,11 +626,20 @@ def held_in_scan(engine: Engine, scan_id: int, profile: str) -> Iterator[HeldFil
     for path, held in groupby(rows, key=lambda row: row.path):
         listed = list(held)
         variants = tuple(
-            HeldVariant(row.variant, Outcome(row.outcome or Outcome.SKIPPED), _capabilities(row))
+            HeldVariant(
+                row.variant,
+                Outcome(row.outcome or Outcome.SKIPPED),
+                _capabilities(row),
+                None
+                if row.bos_outcome is None
+                else Behaviour("bos", row.bos_outcome, row.bos_detail, row.bos_evidence),
+            )
             for row in listed
             if row.template_id is not None
         )
-        yield HeldFile(path, Outcome(listed[0].file_outcome), variants)
+        first = listed[0]
+        bos = SpecialToken(first.bos_id, first.bos_text, first.adds_bos)
+        yield HeldFile(path, Outcome(first.file_outcome), variants, bos)
 
 
 def change_list(engine: Engine) -> tuple[Change, ...]:
@@ -529,144 +685,13 @@ def run_named(engine: Engine, name: str, *, seconds: float = QUERY_SECONDS) -> R
     return run_sql(engine, query.sql, seconds=seconds)
 
 
-def run_sql(engine: Engine, sql: str, *, seconds: float) -> Rows:
-    """Runs one statement of a person's own, which the database itself keeps from writing, for at most `seconds`.
-
-    The time is what the database works; what the caller does between rows does not count. Raises UsageError, here or
-    while rows are read, with the database's message: wrong SQL, a statement that would write, time is up.
-    """
-    if engine.dialect.name == "sqlite":
-        stream = _sqlite_rows(engine, sql, seconds)
-    elif engine.dialect.name == "postgresql":
-        stream = _postgresql_rows(engine, sql, seconds)
-    else:
-        raise UsageError(f"queries are offered on SQLite and PostgreSQL, not on {engine.dialect.name}")
-    return Rows(columns=tuple(str(name) for name in next(stream)), rows=stream)
-
-
-def _named(*entries: tuple[str, str, str]) -> Mapping[str, NamedQuery]:
-    return {name: NamedQuery(name, description, " ".join(sql.split())) for name, description, sql in entries}
-
-
-NAMED: Mapping[str, NamedQuery] = _named(
-    (
-        "files",
-        "Every variant of every model file, with what llama.cpp claims of it",
-        f"SELECT path, variant, outcome, reason, architecture, file_type, quantized_by, sha256, {', '.join(_FLAGS)} "  # noqa: S608 - constants
-        "FROM latest_files ORDER BY path, variant",
-    ),
-    (
-        "templates",
-        "Every template, how many files hold it, and what llama.cpp claims of it",
-        f"""SELECT sha256, profile, outcome, COUNT(DISTINCT model_file_id) AS files, MIN(path) AS path,
-        {", ".join(_FLAGS)}
-        FROM latest_files WHERE sha256 IS NOT NULL
-        GROUP BY sha256, profile, outcome, {", ".join(_FLAGS)} ORDER BY files DESC, sha256, profile""",  # noqa: S608 - constants
-    ),
-    (
-        "flags",
-        "How many templates and files claim each capability, of how many analysed",
-        """SELECT profile, capability, templates_claiming, templates_analysed, files_claiming, files_analysed
-        FROM flag_distribution ORDER BY profile, templates_claiming DESC, capability""",
-    ),
-    (
-        "failures",
-        "Everything that is not analysed, and why",
-        """SELECT outcome, path, variant, reason, byte_offset, expected, sha256
-        FROM latest_files WHERE outcome <> 'analysed' ORDER BY outcome, path, variant""",
-    ),
-    (
-        "outliers",
-        "Templates with an error or a warning, worst first",
-        """SELECT severity, sha256, path, files, errors, warnings, text, profile
-        FROM outliers ORDER BY CASE severity WHEN 'error' THEN 0 ELSE 1 END, files DESC, path, sha256, profile""",
-    ),
-    (
-        "not-starting",
-        "Templates that keep llama-server from starting, how many files hold them, and how many it affects",
-        # As `scanner.chat.selection`: without a default, a tool_use template that parses takes its place.
-        """SELECT held.sha256, MIN(held.path) AS path, COUNT(DISTINCT held.model_file_id) AS files,
-        COUNT(DISTINCT served.model_file_id) AS affected,
-        COALESCE(analyses.start_error_line, analyses.parse_error_line) AS line,
-        COALESCE(analyses.start_error_message, analyses.parse_error_message) AS reason
-        FROM analyses
-        JOIN latest_files AS held ON held.template_id = analyses.template_id AND held.profile = analyses.profile
-        LEFT JOIN (SELECT model_file_id, MIN(variant) AS variant FROM latest_files
-                   WHERE (variant = 'default' AND outcome <> 'no template')
-                      OR (variant = 'tool_use' AND outcome <> 'not parseable')
-                   GROUP BY model_file_id) AS served
-          ON served.model_file_id = held.model_file_id AND served.variant = held.variant
-        WHERE analyses.id IN (SELECT MAX(id) FROM analyses GROUP BY template_id, profile)
-          AND NOT analyses.server_starts
-        GROUP BY held.sha256, analyses.id, analyses.start_error_line, analyses.parse_error_line,
-                 analyses.start_error_message, analyses.parse_error_message
-        ORDER BY affected DESC, files DESC, path, held.sha256""",
-    ),
-    (
-        "findings",
-        "Every finding of the latest files: of their templates, and of the files as a whole",
-        """SELECT findings.severity, findings.rule, held.path, held.sha256, findings.line, findings.text,
-        findings.evidence
-        FROM findings
-        JOIN analyses ON analyses.id = findings.analysis_id
-        JOIN (SELECT template_id, sha256, profile, MIN(path) AS path FROM latest_files
-              WHERE template_id IS NOT NULL GROUP BY template_id, sha256, profile) AS held
-          ON held.template_id = analyses.template_id AND held.profile = analyses.profile
-        WHERE analyses.id IN (SELECT MAX(id) FROM analyses GROUP BY template_id, profile)
-        UNION ALL
-        SELECT findings.severity, findings.rule, held.path, NULL, findings.line, findings.text, findings.evidence
-        FROM findings
-        JOIN (SELECT DISTINCT model_file_id, scan_id, path FROM latest_files) AS held
-          ON held.model_file_id = findings.model_file_id AND held.scan_id = findings.scan_id
-        ORDER BY 1, 2, 3, 4, 5, 6""",
-    ),
-    (
-        "combinations",
-        "The sets of flags that occur, commonest first",
-        f"""SELECT COUNT(DISTINCT template_id) AS templates, COUNT(DISTINCT model_file_id) AS files,
-        MIN(path) AS path, profile, {", ".join(_FLAGS)}
-        FROM latest_files WHERE {" OR ".join(f"{name} IS NOT NULL" for name in _FLAGS)}
-        GROUP BY profile, {", ".join(_FLAGS)} ORDER BY templates DESC, files DESC, path, profile""",  # noqa: S608 - constants
-    ),
-    (
-        "builds",
-        "Templates whose flags depend on the llama.cpp build (scan with --profile all), one row for each profile",
-        f"""SELECT sha256, profile, MIN(path) AS path, {", ".join(_FLAGS)}
-        FROM (SELECT held.sha256, analyses.profile, held.path, {", ".join(f"analyses.{name}" for name in _FLAGS)}
-              FROM analyses
-              JOIN (SELECT template_id, sha256, MIN(path) AS path FROM latest_files
-                    WHERE template_id IS NOT NULL GROUP BY template_id, sha256) AS held
-                ON held.template_id = analyses.template_id
-              WHERE analyses.id IN (SELECT MAX(id) FROM analyses GROUP BY template_id, profile)
-                AND analyses.template_id IN (
-                    SELECT template_id FROM analyses
-                    WHERE id IN (SELECT MAX(id) FROM analyses GROUP BY template_id, profile)
-                    GROUP BY template_id
-                    HAVING {" OR ".join(f"COUNT(DISTINCT {name}) > 1" for name in _FLAGS)})) AS told
-        GROUP BY sha256, profile, {", ".join(_FLAGS)} ORDER BY path, sha256, profile DESC""",  # noqa: S608 - constants
-    ),
-    (
-        "changes",
-        "Templates that appeared, are gone or were replaced between the two newest finished scans",
-        "SELECT change, path, variant, old_sha256, new_sha256 FROM changes ORDER BY path, variant, change",
-    ),
-    (
-        "scans",
-        "All scans, newest first",
-        """SELECT id, started_at, finished_at, status, files_seen, files_unchanged, capscan_version, profile, sources
-        FROM scans ORDER BY id DESC""",
-    ),
-)
-"""The queries that `capscan query` knows by name."""
-
-
 _ANALYSIS_SUMMARY = (
     AnalysisRow.profile,
     AnalysisRow.outcome,
     AnalysisRow.reason,
     AnalysisRow.handler,
     AnalysisRow.server_starts,
-    *(getattr(AnalysisRow, name) for name in _FLAGS),
+    *(getattr(AnalysisRow, name) for name in (*_FLAGS, *_OBSERVED)),
 )
 
 
@@ -681,6 +706,49 @@ def _counted(condition: Any) -> Any:
 
 def _newest_analyses() -> Select[Any]:
     return select(func.max(AnalysisRow.id)).group_by(AnalysisRow.template_id, AnalysisRow.profile)
+
+
+def _held_now() -> Any:
+    """The templates of the latest files: in how many files, and the first of these."""
+    return (
+        select(
+            latest_files.c.template_id,
+            func.min(latest_files.c.path).label("path"),
+            func.count(latest_files.c.model_file_id.distinct()).label("files"),
+        )
+        .where(latest_files.c.template_id.is_not(None))
+        .group_by(latest_files.c.template_id)
+        .subquery()
+    )
+
+
+def _held_in(scan: int) -> Any:
+    """The same of one scan."""
+    return (
+        select(
+            AppearanceRow.template_id,
+            func.min(ModelFileRow.path).label("path"),
+            func.count(AppearanceRow.model_file_id.distinct()).label("files"),
+        )
+        .join(ModelFileRow, ModelFileRow.id == AppearanceRow.model_file_id)
+        .where(AppearanceRow.template_id.is_not(None), AppearanceRow.scan_id == scan)
+        .group_by(AppearanceRow.template_id)
+        .subquery()
+    )
+
+
+def _badness(outlier: Outlier) -> tuple[Any, ...]:
+    """Sorts outliers, worst first; as the query of that name."""
+    severities = list(Severity)
+    return (
+        severities.index(outlier.severity),
+        -outlier.files,
+        -outlier.errors,
+        -outlier.warnings,
+        outlier.path,
+        outlier.sha256,
+        outlier.profile,
+    )
 
 
 def _find_scan(connection: Connection, scan_id: int | None) -> ScanRecord:
@@ -724,30 +792,44 @@ def _new_templates(connection: Connection, scan: int) -> int:
 
 
 def _claims(connection: Connection, held: Any, profile: str) -> tuple[ClaimCount, ...]:
-    counts = []
-    for name in CAPABILITIES:
-        flag = getattr(AnalysisRow, f"supports_{name}")
-        for condition in (flag.is_(True), flag.is_not(None)):
-            counts.append(func.count(case((condition, held.c.template_id)).distinct()))
-            counts.append(func.count(case((condition, held.c.model_file_id)).distinct()))
-    statement = (
-        select(*counts)
-        .select_from(held)
-        .join(AnalysisRow, AnalysisRow.template_id == held.c.template_id)
-        .where(AnalysisRow.profile == profile, AnalysisRow.id.in_(_newest_analyses()))
+    """Counted here: a hundred distinct counts take the database longer than all else of a scan of unchanged files."""
+    analysed = select(AnalysisRow.template_id, *(getattr(AnalysisRow, name) for name in (*_FLAGS, *_OBSERVED))).where(
+        AnalysisRow.profile == profile,
+        AnalysisRow.id.in_(_newest_analyses()),
+        AnalysisRow.template_id.in_(select(held.c.template_id)),
     )
-    row = connection.execute(statement).one()
-    return tuple(
-        ClaimCount(
-            profile,
-            name,
-            templates_claiming=row[4 * place],
-            files_claiming=row[4 * place + 1],
-            templates_analysed=row[4 * place + 2],
-            files_analysed=row[4 * place + 3],
-        )
-        for place, name in enumerate(CAPABILITIES)
-    )
+    known = {row.template_id: row for row in connection.execute(analysed)}
+    holders: dict[int, list[int]] = {}
+    pairs = select(held.c.template_id, held.c.model_file_id).where(held.c.template_id.is_not(None))
+    for template, file in connection.execute(pairs):
+        holders.setdefault(template, []).append(file)
+    return tuple(_claim_count(profile, name, known, holders) for name in CAPABILITIES)
+
+
+def _claim_count(
+    profile: str, capability: str, known: Mapping[int, Any], holders: Mapping[int, Sequence[int]]
+) -> ClaimCount:
+    templates: dict[str, set[int]] = {word: set() for word in _COUNTED}
+    for template, row in known.items():
+        pair = (getattr(row, f"supports_{capability}"), getattr(row, f"observed_{capability}"))
+        for word, holds in _COUNTED.items():
+            if holds(*pair):
+                templates[word].add(template)
+    counts = {f"templates_{word}": len(found) for word, found in templates.items()}
+    for word, found in templates.items():
+        counts[f"files_{word}"] = len({file for template in found for file in holders.get(template, ())})
+    return ClaimCount(profile=profile, capability=capability, **counts)
+
+
+_COUNTED: Mapping[str, Callable[[bool | None, bool | None], bool]] = {
+    "claiming": lambda claimed, _observed: bool(claimed),
+    "analysed": lambda claimed, _observed: claimed is not None,
+    "observed": lambda _claimed, observed: bool(observed),
+    "judged": lambda _claimed, observed: observed is not None,
+    "overclaiming": lambda claimed, observed: claimed is True and observed is False,
+    "underclaiming": lambda claimed, observed: claimed is False and observed is True,
+}
+"""What is counted of a claim beside a verdict, as in the view `flag_distribution`."""
 
 
 def _find_template(connection: Connection, prefix: str) -> Any:
@@ -803,8 +885,18 @@ def _analysis(connection: Connection, row: Any, sha256: str) -> Analysis:
             _analysed(row, sha256),
             probes=_probes(connection, row.id),
             findings=tuple(_finding(finding) for finding in connection.execute(found)),
+            observations=tuple(_observation(one) for one in _parts_of(connection, ObservationRow, row.id)),
+            efforts=tuple(_effort(one) for one in _parts_of(connection, EffortRow, row.id)),
+            behaviours=tuple(
+                Behaviour(one.key, one.outcome, one.detail, one.evidence, one.line)
+                for one in _parts_of(connection, BehaviourRow, row.id)
+            ),
+            renders=tuple(
+                StandardRender(one.engine, one.scenario, one.output, one.error)
+                for one in _parts_of(connection, RenderRow, row.id)
+            ),
         ),
-        observed={name: getattr(row, f"observed_{name}") for name in CAPABILITIES},
+        observed=_observed(row),
         capscan_version=row.capscan_version,
         analysis_version=row.analysis_version,
         created_at=row.created_at,
@@ -812,7 +904,7 @@ def _analysis(connection: Connection, row: Any, sha256: str) -> Analysis:
 
 
 def _analysed(row: Any, sha256: str) -> TemplateResult:
-    """The result without its probes and findings, which have tables of their own."""
+    """The result without what has tables of its own."""
     return TemplateResult(
         sha256=sha256,
         profile=row.profile,
@@ -823,7 +915,32 @@ def _analysed(row: Any, sha256: str) -> TemplateResult:
         patches=tuple(row.patches),
         reason=row.reason,
         start=_start(row),
+        free_text_effort=row.free_text_effort,
         duration=row.duration,
+    )
+
+
+def _parts_of(connection: Connection, table: Any, analysis: int) -> Sequence[Any]:
+    """The rows of one of an analysis's tables, in their order."""
+    statement = select(*_columns(table)).where(table.analysis_id == analysis).order_by(table.position)
+    return connection.execute(statement).all()
+
+
+def _observation(row: Any) -> Observation:
+    run = None if row.ok is None else _run(row, row.capability, ())
+    agreement = None if row.agreement is None else Agreement(row.agreement)
+    return Observation(row.capability, row.verdict, row.reason, agreement, run)
+
+
+def _effort(row: Any) -> Effort:
+    return Effort(
+        row.word,
+        EffortOutcome(row.outcome),
+        row.message,
+        row.line,
+        row.group_number,
+        bool(row.prints_word),
+        bool(row.equals_unset),
     )
 
 
@@ -839,12 +956,12 @@ def _probes(connection: Connection, analysis: int) -> tuple[ProbeRun, ...]:
     for row in connection.execute(statement):
         read = Read(row.path, row.used, tuple(row.ops), row.line, row.column)
         reads.setdefault(row.probe_run_id, []).append(read)
-    return tuple(_probe(row, reads.get(row.id, ())) for row in connection.execute(runs))
+    return tuple(_run(row, row.name, reads.get(row.id, ())) for row in connection.execute(runs))
 
 
-def _probe(row: Any, reads: Iterable[Read]) -> ProbeRun:
+def _run(row: Any, name: str, reads: Iterable[Read]) -> ProbeRun:
     return ProbeRun(
-        name=row.name,
+        name=name,
         ok=row.ok,
         output=row.output,
         parts=tuple(Part(part["text"], part["is_input"]) for part in row.parts),
@@ -947,6 +1064,10 @@ def _capabilities(row: Any) -> Capabilities | None:
     return Capabilities(**{name: bool(flag) for name, flag in flags.items()}, reasoning_effort=effort)
 
 
+def _observed(row: Any) -> dict[str, bool | None]:
+    return {name: getattr(row, f"observed_{name}") for name in CAPABILITIES}
+
+
 def _appearances(connection: Connection, template: int) -> tuple[Appearance, ...]:
     newest = func.max(AppearanceRow.scan_id)
     statement = (
@@ -1031,6 +1152,7 @@ def _latest_file(row: Any) -> LatestFile:
         profile=row.profile,
         scan_id=row.scan_id,
         capabilities=_capabilities(row),
+        observed=_observed(row),
     )
 
 
@@ -1046,111 +1168,8 @@ def _template_summary(row: Any) -> TemplateSummary:
         files=row.files,
         path=row.path,
         capabilities=_capabilities(row),
+        observed=_observed(row),
         errors=row.errors,
         warnings=row.warnings,
         notes=row.notes,
     )
-
-
-class _TimeLimit:
-    """Time that the database may work; it stops counting while nobody waits for it."""
-
-    def __init__(self, seconds: float) -> None:
-        self._left = seconds
-        self._started: float | None = None
-
-    @contextmanager
-    def counting(self) -> Iterator[None]:
-        self._started = time.monotonic()
-        try:
-            yield
-        finally:
-            self._left -= time.monotonic() - self._started
-            self._started = None
-
-    def is_over(self) -> bool:
-        running = 0.0 if self._started is None else time.monotonic() - self._started
-        return running >= self._left
-
-
-_READING_ACTIONS = frozenset(
-    (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
-)
-_READING_PRAGMAS = frozenset(
-    ("table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list")
-)
-_STEPS_BETWEEN_CHECKS = 10_000
-
-
-def _authorize(action: int, first: str | None, *_rest: str | None) -> int:
-    """Allows what reads this one database. ATTACH would open other files, and a pragma could lift `query_only`."""
-    reads = action in _READING_ACTIONS or (action == sqlite3.SQLITE_PRAGMA and first in _READING_PRAGMAS)
-    return sqlite3.SQLITE_OK if reads else sqlite3.SQLITE_DENY
-
-
-def _open_read_only(engine: Engine, is_over: Callable[[], bool]) -> sqlite3.Connection:
-    file = sqlite_file(engine)
-    if file is None:
-        raise UsageError("queries need a database that is a file, not one in memory")
-    try:
-        connection = sqlite3.connect(f"{Path(file).absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-    except sqlite3.Error as error:
-        raise DatabaseError(f"{database_name(engine)}: {one_line(error)}") from error
-    connection.text_factory = lambda data: str(data, "utf-8", "replace")
-    connection.execute("PRAGMA query_only = ON")
-    connection.set_authorizer(_authorize)
-    connection.set_progress_handler(is_over, _STEPS_BETWEEN_CHECKS)
-    return connection
-
-
-def _sqlite_rows(engine: Engine, sql: str, seconds: float) -> Iterator[tuple[object, ...]]:
-    """First the names of the columns, then the rows."""
-    limit = _TimeLimit(seconds)
-    connection = _open_read_only(engine, limit.is_over)
-    try:
-        with _sqlite_refusals(limit, seconds), limit.counting():
-            cursor = connection.execute(sql)
-        yield _column_names(cursor)
-        while True:
-            with _sqlite_refusals(limit, seconds), limit.counting():
-                rows = cursor.fetchmany(_PAGE)
-            if not rows:
-                return
-            yield from rows
-    finally:
-        connection.close()
-
-
-@contextmanager
-def _sqlite_refusals(limit: _TimeLimit, seconds: float) -> Iterator[None]:
-    try:
-        yield
-    except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
-        # ValueError: the SQL holds what no SQL can, such as a lone surrogate.
-        if limit.is_over():
-            raise UsageError(f"the query was stopped after {seconds:g} s") from error
-        raise UsageError(f"the query was refused: {one_line(error)}") from error
-
-
-def _postgresql_rows(engine: Engine, sql: str, seconds: float) -> Iterator[tuple[object, ...]]:
-    """First the names of the columns, then the rows."""
-    # Never committed: what a statement set for the session must not outlive it.
-    reading = engine.execution_options(postgresql_readonly=True)
-    with translated(engine), reading.connect() as connection:
-        milliseconds = max(1, int(seconds * 1000))
-        connection.execute(select(func.set_config("statement_timeout", str(milliseconds), True)))
-        driver: Any = connection.connection.driver_connection
-        with driver.cursor() as cursor:
-            try:
-                # As a prepared statement it can be but one: a second, after COMMIT, would be free to write.
-                cursor.execute(sql, prepare=True)
-            except (engine.dialect.loaded_dbapi.Error, ValueError) as error:
-                raise UsageError(f"the query was refused: {one_line(error)}") from error
-            yield _column_names(cursor)
-            yield from cursor
-
-
-def _column_names(cursor: Any) -> tuple[str, ...]:
-    if cursor.description is None:
-        raise UsageError("the query gives no table: it must be one SELECT")
-    return tuple(str(column[0]) for column in cursor.description)

@@ -16,24 +16,32 @@ from sqlalchemy import Connection, Engine, bindparam, case, delete, func, insert
 
 from scanner.results import (
     CAPABILITIES,
+    Behaviour,
     ChatTemplate,
+    Effort,
     FileResult,
     Finding,
     ModelFile,
     ModelMetadata,
+    Observation,
     Outcome,
     PassedOver,
     ProbeRun,
+    StandardRender,
     TemplateResult,
     Verification,
 )
 from scanner.store.models import (
     AnalysisRow,
     AppearanceRow,
+    BehaviourRow,
+    EffortRow,
     FindingRow,
     ModelFileRow,
+    ObservationRow,
     ProbeRunRow,
     ReadRow,
+    RenderRow,
     ScanRow,
     TemplateRow,
     VerificationRow,
@@ -199,7 +207,7 @@ class ScanWriter:
         """Records the analysis of a template that was added before; replaces one of the same profile and version.
         Raises ValueError, when it is written, for a template that was never added."""
         self._pending.analyses[result.sha256, result.profile] = result
-        self._pending.bytes_held += sum(2 * len(probe.output) for probe in result.probes)
+        self._pending.bytes_held += _characters_held(result)
         self._flush_if_due()
 
     def add_file_findings(self, path: str, findings: Iterable[Finding]) -> None:
@@ -325,7 +333,24 @@ class ScanWriter:
         }
         analysis = connection.execute(insert(AnalysisRow).values(row).returning(AnalysisRow.id)).scalar_one()
         _write_probes(connection, analysis, result.probes)
+        for table, rows in (
+            (ObservationRow, [_observation_row(one) for one in result.observations]),
+            (EffortRow, [_effort_row(one) for one in result.efforts]),
+            (BehaviourRow, [_behaviour_row(one) for one in result.behaviours]),
+            (RenderRow, [_render_row(one) for one in result.renders]),
+        ):
+            numbered = [row | {"analysis_id": analysis, "position": place} for place, row in enumerate(rows)]
+            _insert_all(connection, table, numbered)
         _insert_all(connection, FindingRow, _finding_rows(result.findings, analysis_id=analysis))
+
+
+def _characters_held(result: TemplateResult) -> int:
+    """About how much an analysis takes while it waits; an output is there twice, as a whole and in parts."""
+    runs = [*result.probes, *[one.run for one in result.observations if one.run is not None]]
+    outputs = sum(2 * len(run.output) for run in runs)
+    return (
+        outputs + sum(len(one.evidence) for one in result.behaviours) + sum(len(one.output) for one in result.renders)
+    )
 
 
 def _is_settled() -> Any:
@@ -596,8 +621,11 @@ def _repeated_variants(templates: Sequence[ChatTemplate]) -> list[str]:
 def _analysis_row(result: TemplateResult) -> dict[str, Any]:
     error = result.parse_error
     claims = {f"supports_{name}": getattr(result.capabilities, name, None) for name in CAPABILITIES}
+    verdicts = {one.capability: one.verdict for one in result.observations}
+    observed = {f"observed_{name}": verdicts.get(name) for name in CAPABILITIES}
     return (
         claims
+        | observed
         | _start_row(result)
         | {
             "profile": result.profile,
@@ -606,6 +634,7 @@ def _analysis_row(result: TemplateResult) -> dict[str, Any]:
             "reason": result.reason,
             "handler": result.handler,
             "patches": list(result.patches),
+            "free_text_effort": result.free_text_effort,
             "parse_error_kind": error.kind if error else None,
             "parse_error_message": error.message if error else None,
             "parse_error_line": error.line if error else None,
@@ -657,9 +686,13 @@ def _write_probes(connection: Connection, analysis: int, probes: Sequence[ProbeR
 
 
 def _probe_row(probe: ProbeRun) -> dict[str, Any]:
+    return _run_row(probe) | {"name": probe.name}
+
+
+def _run_row(probe: ProbeRun) -> dict[str, Any]:
+    """A run without its name and reads."""
     error = probe.error
     return {
-        "name": probe.name,
         "ok": probe.ok,
         "output": probe.output,
         "parts": [{"text": part.text, "is_input": part.is_input} for part in probe.parts],
@@ -671,6 +704,50 @@ def _probe_row(probe: ProbeRun) -> dict[str, Any]:
         "error_offset": error.offset if error else None,
         "error_line": error.line if error else None,
         "error_column": error.column if error else None,
+    }
+
+
+_RUN_COLUMNS = tuple(_run_row(ProbeRun("", False, "")))
+
+
+def _observation_row(observation: Observation) -> dict[str, Any]:
+    run = dict.fromkeys(_RUN_COLUMNS) if observation.run is None else _run_row(observation.run)
+    return run | {
+        "capability": observation.capability,
+        "verdict": observation.verdict,
+        "reason": observation.reason,
+        "agreement": observation.agreement.value if observation.agreement else None,
+    }
+
+
+def _effort_row(effort: Effort) -> dict[str, Any]:
+    return {
+        "word": effort.word,
+        "outcome": effort.outcome.value,
+        "message": effort.message,
+        "line": effort.line,
+        "group_number": effort.group,
+        "prints_word": effort.prints_word,
+        "equals_unset": effort.equals_unset,
+    }
+
+
+def _behaviour_row(behaviour: Behaviour) -> dict[str, Any]:
+    return {
+        "key": behaviour.key,
+        "outcome": behaviour.outcome,
+        "detail": behaviour.detail,
+        "evidence": behaviour.evidence,
+        "line": behaviour.line,
+    }
+
+
+def _render_row(render: StandardRender) -> dict[str, Any]:
+    return {
+        "engine": render.engine,
+        "scenario": render.scenario,
+        "output": render.output,
+        "error": render.error,
     }
 
 

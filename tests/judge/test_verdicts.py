@@ -7,10 +7,21 @@ import pytest
 from reports.marks import Mark, flags_of, mark_of
 from reports.pages import CombinationGroup, CombinationsPage
 from reports.render import render_fragment, render_page
-from scanner.judge.verdicts import REASONING_MARKER, Claim, claims
+from scanner.judge.verdicts import (
+    EFFECTS,
+    REASONING_MARKER,
+    USUAL_OUTCOMES,
+    Claim,
+    claims,
+    disagreement_phrase,
+    is_usual,
+    judgement,
+    really_word,
+)
 from scanner.pipeline import analyse_template
 from scanner.probe import conversations
-from scanner.results import CAPABILITIES
+from scanner.probe.behaviours import OUTCOMES
+from scanner.results import CAPABILITIES, Agreement, Behaviour, Observation
 from tests.shared_data import shared_path
 from tests.store import examples
 
@@ -72,11 +83,89 @@ def test_marks(claimed: bool | None, observed: bool | None, mark: Mark) -> None:
     assert mark_of(claimed, observed) is mark
 
 
+def test_what_was_observed_stands_beside_the_claim() -> None:
+    seen = [
+        Observation("tools", False, "absent", Agreement.OVERCLAIMS),
+        Observation("system_role", False, "raised: Jinja Exception: no system", Agreement.AGREES),
+        Observation("typed_content", None, "limit: too long"),
+        Observation("reasoning_effort", False, "same for every effort", Agreement.AGREES),
+        Observation("tool_calls", True, "printed", Agreement.UNDERCLAIMS),
+    ]
+    told = {one.capability: one for one in claims(examples.capabilities("tools"), (), seen)}
+    words = {name: really_word(claim) for name, claim in told.items()}
+    assert words == {
+        **dict.fromkeys(CAPABILITIES, ""),
+        "tools": "no, absent",
+        "system_role": "no, raises",
+        "typed_content": "not told",
+        "reasoning_effort": "no, all alike",
+        "tool_calls": "yes",
+    }
+    tools = told["tools"]
+    assert (tools.really, tools.reason, tools.agreement) == (False, "absent", Agreement.OVERCLAIMS)
+
+
+@pytest.mark.parametrize(
+    ("agreement", "reason", "phrase"),
+    [
+        (Agreement.OVERCLAIMS, "absent", "reads it, never prints it"),
+        (Agreement.OVERCLAIMS, "same for every effort", "same output for every effort"),
+        (Agreement.OVERCLAIMS, "raised: Jinja Exception: no\nmore", "raises: no"),
+        (Agreement.UNDERCLAIMS, "printed", "prints it all the same"),
+        (Agreement.UNDERCLAIMS, "something new", "something new"),
+    ],
+)
+def test_a_disagreement_in_a_few_words(agreement: Agreement, reason: str, phrase: str) -> None:
+    assert disagreement_phrase(agreement, reason) == phrase
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize("claimed", [True, False])
+def test_a_judgement_says_what_llama_cpp_does(capability: str, claimed: bool) -> None:
+    wrong = Agreement.OVERCLAIMS if claimed else Agreement.UNDERCLAIMS
+    flags = examples.capabilities(*[capability][:claimed])
+    for agreement, start in (
+        (Agreement.AGREES, "That is right. llama.cpp"),
+        (None, "Whether that is right could not be told; llama.cpp"),
+        (wrong, "That is wrong: llama.cpp believes too"),
+    ):
+        seen = Observation(capability, None, "printed", agreement)
+        (claim,) = [claim for claim in claims(flags, (), [seen]) if claim.capability == capability]
+        said = judgement(claim)
+        assert said.startswith(start)
+        assert EFFECTS[capability][0 if claimed else 1] in said
+
+
+def test_usual_outcomes_are_outcomes() -> None:
+    assert USUAL_OUTCOMES.keys() | {"handler"} == OUTCOMES.keys()
+    for key, outcomes in USUAL_OUTCOMES.items():
+        assert outcomes <= set(OUTCOMES[key]), key
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "usual"),
+    [
+        (Behaviour("late_system", "rendered", "in place"), True),
+        (Behaviour("late_system", "rendered", "moved to the front"), False),
+        (Behaviour("late_system", "raises"), False),
+        (Behaviour("handler", "autoparser"), True),
+        (Behaviour("a_new_one", "yes"), False),
+        (Behaviour("clock", "not examined"), False),
+    ],
+)
+def test_what_is_usual_needs_nobodys_attention(behaviour: Behaviour, usual: bool) -> None:
+    assert is_usual(behaviour) is usual
+
+
 def test_flags_say_in_words_what_they_show() -> None:
     flags = flags_of(examples.capabilities("tools"))
     assert flags.key == "ynnnnnnnn"
     assert flags.words.startswith("yes: tools; no: tool calls, ")
     assert flags_of(None).words.startswith("not known: tools, ")
+    beside = flags_of(examples.capabilities("tools"), {"tools": False, "tool_calls": True, "system_role": None})
+    assert (beside.key, beside.claimed) == ("ounnnnnnn", "ynnnnnnnn")
+    assert beside.words.startswith("no: parallel tool calls, ")
+    assert "claimed, not really: tools; really, not claimed: tool calls" in beside.words
 
 
 def test_a_disagreement_can_be_drawn() -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Engine
 
 from scanner.results import (
     CAPABILITIES,
+    Agreement,
+    Behaviour,
     Capabilities,
     ChatTemplate,
+    Effort,
+    EffortOutcome,
     FileResult,
     Finding,
     ModelFile,
     ModelMetadata,
+    Observation,
     Outcome,
     ParseError,
     Part,
@@ -23,6 +29,7 @@ from scanner.results import (
     Severity,
     SourceKind,
     SpecialToken,
+    StandardRender,
     StartCheck,
     TemplateResult,
 )
@@ -80,6 +87,38 @@ def analysis(sha256: str, *claimed: str, findings: tuple[Finding, ...] = (), pro
     return TemplateResult(sha256, profile, Outcome.ANALYSED, capabilities=capabilities(*claimed), findings=findings)
 
 
+def observed(
+    sha256: str, claimed: tuple[str, ...], really: tuple[str, ...], *, reason: str = "absent", profile: str = PROFILE
+) -> TemplateResult:
+    """An analysis with verdicts on all capabilities: `really` are true, the others false for this reason."""
+    seen = []
+    for name in CAPABILITIES:
+        pair = (name in claimed, name in really)
+        agreement = (
+            Agreement.AGREES if len(set(pair)) == 1 else Agreement.OVERCLAIMS if pair[0] else Agreement.UNDERCLAIMS
+        )
+        seen.append(Observation(name, pair[1], "printed" if pair[1] else reason, agreement))
+    return replace(analysis(sha256, *claimed, profile=profile), observations=tuple(seen))
+
+
+def raising(word: str | None, line: int = 3) -> Effort:
+    return Effort(word, EffortOutcome.RAISES, f"Jinja Exception: Unexpected reasoning effort {word}.", line)
+
+
+def accepted(word: str | None, group: int, *, prints_word: bool = False, equals_unset: bool = False) -> Effort:
+    return Effort(word, EffortOutcome.ACCEPTED, None, None, group, prints_word, equals_unset)
+
+
+EFFORTS = (
+    accepted(None, 1, equals_unset=True),
+    raising("none"),
+    accepted("low", 2, prints_word=True),
+    raising("high"),
+    accepted("xhigh", 1, equals_unset=True),
+)
+"""As a template that knows two words."""
+
+
 def not_parseable(sha256: str) -> TemplateResult:
     return TemplateResult(
         sha256,
@@ -123,6 +162,40 @@ def whole_analysis(sha256: str) -> TemplateResult:
         handler="Hermes 2 Pro",
         patches=("strip_last",),
         start=not_starting("Jinja Exception: roles must alternate"),
+        observations=(
+            Observation(
+                "system_role",
+                False,
+                "absent",
+                Agreement.OVERCLAIMS,
+                ProbeRun(
+                    "system_role",
+                    True,
+                    "<|user|>\0\ud800␛",
+                    (Part("<|user|>", False), Part("\0\ud800␛", True)),
+                    variables={"messages": [{"role": "system", "content": "CAPSCAN_SYSTEM"}]},
+                    duration=0.001,
+                ),
+            ),
+            Observation(
+                "tools",
+                False,
+                "raised: no tools",
+                Agreement.AGREES,
+                ProbeRun("tools", False, "", error=RunError("raised", "no tools", "CallExpression", 120, 4, 5)),
+            ),
+            Observation("reasoning_effort", None, "no effort was tried"),
+        ),
+        efforts=EFFORTS,
+        free_text_effort="raises",
+        behaviours=(
+            Behaviour("late_system", "raises", "only at the start", "Jinja Exception: only\0 at the start", 3),
+            Behaviour("clock", "same"),
+        ),
+        renders=(
+            StandardRender("llama.cpp", "plain", "<|user|>\udcff"),
+            StandardRender("jinja2", "plain", "", "UndefinedError: 'x' is undefined"),
+        ),
         duration=0.03,
     )
 

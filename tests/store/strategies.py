@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
 from hypothesis import strategies as st
 
 from scanner.results import (
+    CAPABILITIES,
+    Agreement,
+    Behaviour,
     Capabilities,
     ChatTemplate,
+    Effort,
+    EffortOutcome,
     FileResult,
     Finding,
     ModelFile,
     ModelMetadata,
+    Observation,
     Outcome,
     ParseError,
     Part,
@@ -22,6 +29,7 @@ from scanner.results import (
     Severity,
     SourceKind,
     SpecialToken,
+    StandardRender,
     StartCheck,
     TemplateResult,
 )
@@ -134,6 +142,35 @@ findings = st.builds(
 )
 
 
+def _observed(observation: Observation) -> Observation:
+    """Its run is named after the capability, and without reads."""
+    if observation.run is None:
+        return observation
+    return replace(observation, run=replace(observation.run, name=observation.capability, reads=()))
+
+
+observations = st.builds(
+    Observation,
+    capability=st.sampled_from(CAPABILITIES),
+    verdict=maybe_bool,
+    reason=texts,
+    agreement=st.none() | st.sampled_from(Agreement),
+    run=st.none() | probe_runs,
+).map(_observed)
+efforts = st.builds(
+    Effort,
+    word=maybe_text,
+    outcome=st.sampled_from(EffortOutcome),
+    message=maybe_text,
+    line=maybe_number,
+    group=maybe_number,
+    prints_word=st.booleans(),
+    equals_unset=st.booleans(),
+)
+behaviours = st.builds(Behaviour, key=texts, outcome=texts, detail=texts, evidence=texts, line=maybe_number)
+renders = st.builds(StandardRender, engine=texts, scenario=texts, output=texts, error=maybe_text)
+
+
 def template_results(sha256: str) -> st.SearchStrategy[TemplateResult]:
     """Results for the one template that a test has stored."""
     return st.builds(
@@ -150,5 +187,10 @@ def template_results(sha256: str) -> st.SearchStrategy[TemplateResult]:
         patches=several(texts),
         reason=maybe_text,
         start=st.none() | starts,
+        observations=several(observations),
+        efforts=several(efforts),
+        free_text_effort=maybe_text,
+        behaviours=several(behaviours),
+        renders=several(renders),
         duration=seconds,
     )

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine
 
 from scanner.errors import UsageError
-from scanner.results import CAPABILITIES, Outcome, Severity, StartCheck
+from scanner.results import CAPABILITIES, Agreement, Behaviour, Observation, Outcome, RunError, Severity, StartCheck
 from scanner.store import queries
 from tests.store import examples
 from tests.store.examples import (
@@ -19,6 +19,7 @@ from tests.store.examples import (
     capabilities,
     finding,
     not_parseable,
+    observed,
     record,
     template,
     unreadable,
@@ -36,11 +37,17 @@ TOOL_USE = template(b"tools", "tool_use")
 def collection(engine: Engine) -> Engine:
     """Two finished scans of a small collection, and an interrupted one that must not count."""
     analyses = (
-        analysis(TOOLS.sha256, "tools", "system_role", findings=(finding(Severity.NOTE),)),
-        analysis(
-            PLAIN.sha256,
-            "system_role",
+        replace(
+            observed(TOOLS.sha256, ("tools", "system_role"), ("tools", "tool_calls")),
+            findings=(finding(Severity.NOTE),),
+            efforts=examples.EFFORTS,
+            behaviours=(Behaviour("late_system", "raises", "not now", "", 3), Behaviour("clock", "same")),
+        ),
+        replace(
+            observed(PLAIN.sha256, ("system_role",), ("system_role",)),
             findings=(finding(Severity.WARNING, "first warning"), finding(Severity.WARNING, "second warning")),
+            efforts=tuple(examples.accepted(word, 1, equals_unset=True) for word in (None, "low", "high")),
+            behaviours=(Behaviour("late_system", "rendered", "in place"), Behaviour("clock", "same")),
         ),
         not_parseable(BROKEN.sha256),
     )
@@ -115,15 +122,33 @@ def test_claims_are_counted_over_the_latest_files(collection: Engine) -> None:
     counts = queries.claim_counts(collection)
     assert [count.capability for count in counts] == list(CAPABILITIES)
     by_name = {count.capability: count for count in counts}
-    assert by_name["tools"] == queries.ClaimCount(PROFILE, "tools", 1, 2, 3, 4)
-    assert by_name["system_role"] == queries.ClaimCount(PROFILE, "system_role", 2, 2, 4, 4)
-    assert by_name["typed_content"] == queries.ClaimCount(PROFILE, "typed_content", 0, 2, 0, 4)
+    # Claiming, analysed, observed, judged, claiming too much, too little: of templates, then of files.
+    assert by_name["tools"] == queries.ClaimCount(PROFILE, "tools", *(1, 2, 1, 2, 0, 0), *(3, 4, 3, 4, 0, 0))
+    assert by_name["system_role"] == queries.ClaimCount(
+        PROFILE, "system_role", *(2, 2, 1, 2, 1, 0), *(4, 4, 2, 4, 3, 0)
+    )
+    assert by_name["tool_calls"] == queries.ClaimCount(PROFILE, "tool_calls", *(0, 2, 1, 2, 0, 1), *(0, 4, 3, 4, 0, 3))
+
+
+def outlier(
+    sha256: str,
+    path: str,
+    severity: Severity,
+    text: str,
+    *,
+    files: int,
+    errors: int = 0,
+    warnings: int = 0,
+    alike: int | None = None,
+) -> queries.Outlier:
+    compared, rule = (None, "not-parseable") if alike is None else (2, "some-rule")
+    return queries.Outlier(PROFILE, sha256, path, files, severity, errors, warnings, rule, 3, text, alike, compared)
 
 
 def test_outliers_are_worst_first(collection: Engine) -> None:
     assert queries.outlier_list(collection) == (
-        queries.Outlier(PROFILE, BROKEN.sha256, "/m/d.gguf", 1, Severity.ERROR, 1, 0, "llama-server would not start"),
-        queries.Outlier(PROFILE, PLAIN.sha256, "/m/c.gguf", 2, Severity.WARNING, 0, 2, "first warning"),
+        outlier(BROKEN.sha256, "/m/d.gguf", Severity.ERROR, "llama-server would not start", files=1, errors=1),
+        outlier(PLAIN.sha256, "/m/c.gguf", Severity.WARNING, "first warning", files=2, warnings=2, alike=1),
     )
 
 
@@ -154,7 +179,8 @@ def test_a_scan_is_summed_up(collection: Engine) -> None:
     }
     assert summary.variants == {"default": 4, "tool_use": 1}
     assert (summary.templates, summary.new_templates) == (3, 1)
-    assert summary.claims[0] == queries.ClaimCount(PROFILE, "tools", 1, 2, 3, 3)
+    assert summary.claims[0] == queries.ClaimCount(PROFILE, "tools", *(1, 2, 1, 2, 0, 0), *(3, 3, 3, 3, 0, 0))
+    assert summary.claims[3] == queries.ClaimCount(PROFILE, "system_role", *(2, 2, 1, 2, 1, 0), *(3, 3, 1, 3, 3, 0))
 
 
 def test_the_newest_scan_is_summed_up_unless_told(collection: Engine) -> None:
@@ -191,7 +217,7 @@ def test_a_template_is_found_by_the_beginning_of_its_name(collection: Engine) ->
     ]
     [made] = detail.analyses
     assert made.capscan_version == examples.VERSION
-    assert made.observed == dict.fromkeys(CAPABILITIES)
+    assert [name for name, really in made.observed.items() if really] == ["tools", "tool_calls"]
 
 
 def test_every_profile_has_its_own_analysis(collection: Engine) -> None:
@@ -338,7 +364,7 @@ def test_findings_of_files_are_listed_with_those_of_templates(collection: Engine
 
 
 def test_a_query_that_has_no_such_name(engine: Engine) -> None:
-    with pytest.raises(UsageError, match="choose one of builds, changes, combinations"):
+    with pytest.raises(UsageError, match="choose one of behaviours, builds, changes, combinations, dis"):
         queries.run_named(engine, "nonsense")
 
 
@@ -351,3 +377,103 @@ def test_flags_that_depend_on_the_build_are_listed_profile_by_profile(engine: En
         (PROFILE, True),
         ("b10809", False),
     ]
+
+
+def test_the_two_ways_to_count_claims_agree(collection: Engine) -> None:
+    record(collection, without_template("/m/none.gguf"))
+    newest = queries.scans(collection)[1:2][0]
+    assert newest.status == "interrupted"
+    writer = examples.writer(collection)
+    scan = writer.begin(["/m"])
+    for file in {file.path: file for file in queries.files(collection)}:
+        detail = queries.file_detail(collection, file)
+        writer.add_file(detail.result)
+    writer.finish("finished")
+    assert queries.scan_summary(collection, scan).claims == queries.claim_counts(collection)
+
+
+def test_disagreements_name_the_reason_and_the_files(collection: Engine) -> None:
+    expected = [
+        ("tool_calls", Agreement.UNDERCLAIMS, "printed", "/m/a.gguf", 3),
+        ("system_role", Agreement.OVERCLAIMS, "absent", "/m/a.gguf", 3),
+    ]
+    found = [
+        (row.capability, row.agreement, row.reason, row.path, row.files)
+        for row in queries.disagreement_list(collection)
+    ]
+    assert found == expected
+    rows = [
+        (row["capability"], row["claimed"], row["really"], row["reason"], row["path"], row["files"])
+        for row in named(collection, "disagreements")
+    ]
+    assert rows == [
+        ("system_role", "yes", "no", "absent", "/m/a.gguf", 3),
+        ("tool_calls", "no", "yes", "printed", "/m/a.gguf", 3),
+    ]
+
+
+def test_the_disagreements_of_a_scan_are_those_of_what_it_saw(collection: Engine) -> None:
+    assert [(row.capability, row.files) for row in queries.disagreement_list(collection, 1)] == [
+        ("tool_calls", 1),
+        ("system_role", 1),
+    ]
+    assert queries.disagreement_list(collection, 3) == ()
+
+
+def test_a_disagreement_knows_the_line_that_raised(engine: Engine) -> None:
+    run = replace(examples.whole_analysis("").probes[1], name="tools", error=RunError("raised", "no", None, 1, 44, 2))
+    seen = (Observation("tools", False, "raised: no", Agreement.OVERCLAIMS, run),)
+    made = replace(analysis(TOOLS.sha256, "tools"), observations=seen)
+    record(engine, with_templates("/m/a.gguf", TOOLS), analyses=(made,))
+    assert [(row.reason, row.line) for row in queries.disagreement_list(engine)] == [("raised: no", 44)]
+
+
+def test_efforts_are_counted_over_templates(collection: Engine) -> None:
+    # Word, templates, accepted, inert, as unset, printed, raising.
+    assert [
+        (row.word, row.templates, row.accepted, row.inert, row.unset, row.prints, row.raises)
+        for row in queries.effort_counts(collection)
+    ] == [
+        (None, 2, 2, 1, 2, 0, 0),
+        ("low", 2, 2, 1, 1, 1, 0),
+        ("high", 2, 1, 1, 1, 0, 1),
+        ("none", 1, 0, 0, 0, 0, 1),
+        ("xhigh", 1, 1, 0, 1, 0, 0),
+    ]
+
+
+def test_behaviours_are_counted_over_templates_and_files(collection: Engine) -> None:
+    assert [
+        (row["key"], row["outcome"], row["templates"], row["files"]) for row in named(collection, "behaviours")
+    ] == [
+        ("late_system", "raises", 1, 3),
+        ("late_system", "rendered", 1, 2),
+        ("clock", "same", 2, 4),
+    ]
+
+
+@pytest.mark.parametrize(("alike", "others", "rare"), [(1, 50, True), (2, 98, False), (2, 99, True), (1, 48, False)])
+def test_a_rare_set_of_flags_makes_an_outlier_of_a_large_collection(
+    sqlite_engine: Engine, alike: int, others: int, rare: bool
+) -> None:
+    held = [template(b"%d" % number) for number in range(alike + others)]
+    made = [analysis(one.sha256, *(("tools",) if place < alike else ())) for place, one in enumerate(held)]
+    files = [with_templates(f"/m/{place:03}.gguf", one) for place, one in enumerate(held)]
+    record(sqlite_engine, *files, analyses=tuple(made))
+    found = queries.outlier_list(sqlite_engine)
+    assert [(row.path, row.severity, row.rule) for row in found] == [
+        (f"/m/{place:03}.gguf", Severity.NOTE, None) for place in range(alike if rare else 0)
+    ]
+    said = f"no other of {others + 1} templates has it" if alike == 1 else f"only 2 of {others + 2} templates have it"
+    assert {row.text for row in found} <= {f"a rare set of flags: {said}"}
+    assert [row.alike for row in found] == [alike] * len(found)
+    assert [row["text"] for row in named(sqlite_engine, "outliers")] == [row.text for row in found]
+
+
+def test_what_a_scan_could_not_examine(collection: Engine) -> None:
+    found = queries.not_examined(collection, 2, 9)
+    assert [(one.path, one.outcome, one.offset) for one in found] == [
+        ("/m/d.gguf", Outcome.NOT_PARSEABLE, None),
+        ("/m/f.gguf", Outcome.UNREADABLE, 24),
+    ]
+    assert queries.not_examined(collection, 2, 1) == found[:1]

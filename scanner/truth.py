@@ -1,0 +1,59 @@
+"""What is really true of a template (`behaviours.md`): observed verdicts, efforts, behaviours, and the reference."""
+
+from __future__ import annotations
+
+import atexit
+from dataclasses import dataclass
+from functools import cache
+
+from scanner.chat.server import Server
+from scanner.chat.start import Start
+from scanner.dialect import Limits
+from scanner.probe.behaviours import References, examine, reference_requests
+from scanner.probe.efforts import try_efforts
+from scanner.probe.observed import observe
+from scanner.reference import ReferenceProcess, variables_of_request
+from scanner.results import Behaviour, Effort, Observation, StandardRender
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """The fields of a `TemplateResult` that say what is really true."""
+
+    observations: tuple[Observation, ...]
+    efforts: tuple[Effort, ...]
+    free_text_effort: str | None
+    behaviours: tuple[Behaviour, ...]
+    renders: tuple[StandardRender, ...]
+
+
+LIMITS = Limits(steps=100_000, output_bytes=4 * 1024**2)
+"""Budgets of one render here. There are some two hundred of them, so each has a part of what a probe has; the largest
+of published templates takes a few thousand steps."""
+
+
+def find_truth(server: Server, started: Start, source: bytes, *, now: float) -> Truth:
+    """Everything of a server's default template; `source` is its text as published, which the reference renders. `now`
+    is the clock of all renders, in seconds since the epoch."""
+    template, claimed = server.default.template, server.default.capabilities
+    trial = try_efforts(template, claimed, now=now, limits=LIMITS)
+    observations = observe(template, claimed, trial.efforts, effort_run=trial.run, now=now, limits=LIMITS)
+    found = examine(server, started, references_of(server, source, now), now=now, limits=LIMITS)
+    free_text = None if trial.free_text is None else str(trial.free_text)
+    return Truth(observations, trial.efforts, free_text, found.behaviours, found.renders)
+
+
+def references_of(server: Server, source: bytes, now: float) -> References:
+    """The reference's renders of all conversations that the behaviours compare, by name."""
+    asked = reference_requests(server, now=now)
+    tokens = server.vocabulary
+    conversations = [variables_of_request(body, bos=tokens.bos, eos=tokens.eos) for body in asked.values()]
+    return dict(zip(asked, _process().render_all(source, conversations, now=now), strict=True))
+
+
+@cache
+def _process() -> ReferenceProcess:
+    """One for each process of ours, as starting one takes longer than rendering."""
+    process = ReferenceProcess()
+    atexit.register(process.close)
+    return process
