@@ -32,8 +32,7 @@ from scanner.results import (
     StartCheck,
     TemplateResult,
 )
-from scanner.truth import LIMITS as TRUTH_LIMITS
-from scanner.truth import find_truth
+from scanner.truth import START_STEPS, find_truth, share
 
 ANALYSIS_VERSION = 3
 """Raised whenever an analysis would come out differently; the database then analyses again."""
@@ -102,7 +101,7 @@ def _examined(
         return result
     server = Server(Loaded(template, capabilities), vocabulary=USUAL)
     clock = time.time() if now is None else now
-    started = start(server, now=clock, limits=TRUTH_LIMITS)
+    started = start(server, now=clock, limits=share(template.limits, START_STEPS))
     server = replace(server, enable_thinking=started.enable_thinking is not False)
     truth = find_truth(server, started, source, now=clock)
     return replace(

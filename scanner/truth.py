@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import atexit
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from scanner.chat.server import Server
@@ -27,18 +27,24 @@ class Truth:
     renders: tuple[StandardRender, ...]
 
 
-LIMITS = Limits(steps=100_000, output_bytes=4 * 1024**2)
-"""Budgets of one render here. There are some two hundred of them, so each has a part of what a probe has; the largest
-of published templates takes a few thousand steps."""
+START_STEPS, RENDER_STEPS = 500_000, 100_000
+"""Steps of one render at the start of a server, and of one here. There are some fifteen and two hundred of them, so
+each has a part of what a probe has; the largest of published templates takes a few thousand."""
+
+
+def share(limits: Limits, steps: int) -> Limits:
+    """The same limits with no more than these steps for a render."""
+    return replace(limits, steps=min(limits.steps, steps))
 
 
 def find_truth(server: Server, started: Start, source: bytes, *, now: float) -> Truth:
     """Everything of a server's default template; `source` is its text as published, which the reference renders. `now`
     is the clock of all renders, in seconds since the epoch."""
     template, claimed = server.default.template, server.default.capabilities
-    trial = try_efforts(template, claimed, now=now, limits=LIMITS)
-    observations = observe(template, claimed, trial.efforts, effort_run=trial.run, now=now, limits=LIMITS)
-    found = examine(server, started, references_of(server, source, now), now=now, limits=LIMITS)
+    limits = share(template.limits, RENDER_STEPS)
+    trial = try_efforts(template, claimed, now=now, limits=limits)
+    observations = observe(template, claimed, trial.efforts, effort_run=trial.run, now=now, limits=limits)
+    found = examine(server, started, references_of(server, source, now), now=now, limits=limits)
     free_text = None if trial.free_text is None else str(trial.free_text)
     return Truth(observations, trial.efforts, free_text, found.behaviours, found.renders)
 
