@@ -1,4 +1,4 @@
-"""Rendered text in parts, each of which remembers whether it came from the request."""
+"""Rendered text in parts, each of which remembers whether it came from the request, and in bytes."""
 
 from __future__ import annotations
 
@@ -22,3 +22,15 @@ def cut(parts: Sequence[RenderedPart], start: int, end: int) -> list[RenderedPar
             kept.append(RenderedPart(text, part.is_input))
         at += len(part.text)
     return kept
+
+
+def common_prefix(one: bytes, other: bytes) -> int:
+    """How many bytes two texts share at their start."""
+    size = min(len(one), len(other))
+    if one[:size] == other[:size]:
+        return size
+    low, high = 0, size
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle)
+    return low

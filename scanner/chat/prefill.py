@@ -262,8 +262,3 @@ def count_shared(one: Sequence[Any], other: Sequence[Any], *, at_end: bool = Fal
 def without(items: T, count: int, at_end: bool) -> T:
     """The items but for the first or last `count`."""
     return items[: len(items) - count] if at_end else items[count:]
-
-
-def common_prefix(one: bytes, other: bytes) -> int:
-    """How many bytes two texts share at their start."""
-    return count_shared(one, other)

@@ -13,7 +13,7 @@ from scanner.chat.adjusting import adjust, finish, normalises_again, takes_schem
 from scanner.chat.changes import MISSING_FROM_VOCABULARY, Change, Journal, Step
 from scanner.chat.continuation import continuation_of
 from scanner.chat.handlers import AUTOPARSER
-from scanner.chat.parts import cut, joined_bytes
+from scanner.chat.parts import common_prefix, cut, joined_bytes
 from scanner.chat.request import Message, Request, RequestError, read_request
 from scanner.chat.rewriting import joined, normalise_content, rewrite, warn_of_tools
 from scanner.chat.selection import DEFAULT, TOOL_USE
@@ -164,7 +164,7 @@ class Making:
         if own is not None and own.header is not None:
             pieces = own.pieces(_bytes(reasoning), _bytes(text))
         else:
-            generation = prompted[prefill.common_prefix(joined_bytes(before), prompted) :]
+            generation = prompted[common_prefix(joined_bytes(before), prompted) :]
             tags = rendering.find_tags() if own is None else prefill.Tags(own.start, own.end)
             pieces = tags.continued(generation, _bytes(reasoning), _bytes(text))
         return [*before, *[RenderedPart(piece, is_input) for piece, is_input in pieces]]

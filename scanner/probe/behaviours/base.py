@@ -93,18 +93,6 @@ def between(text: str, first: str, second: str) -> str | None:
     return None if found is None else text[start : found.start()]
 
 
-def common_prefix(one: bytes, other: bytes) -> int:
-    """How many bytes two texts share at their start."""
-    size = min(len(one), len(other))
-    if one[:size] == other[:size]:
-        return size
-    low, high = 0, size
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle)
-    return low
-
-
 def common_suffix(one: str, other: str) -> str:
     """What two texts share at their end."""
     size = 0

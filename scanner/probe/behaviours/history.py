@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from scanner.chat.parts import common_prefix
 from scanner.probe.behaviours import conversations as texts
 from scanner.probe.behaviours.base import (
     SEPARATOR,
@@ -25,7 +26,6 @@ from scanner.probe.behaviours.base import (
     Failure,
     Inquiry,
     Prompts,
-    common_prefix,
     position,
     quoted,
     raises,

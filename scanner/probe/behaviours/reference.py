@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from scanner.chat.parts import common_prefix
 from scanner.chat.scenarios import SCENARIOS
 from scanner.chat.server import Server, Vocabulary
 from scanner.chat.variables import dates
@@ -26,7 +27,6 @@ from scanner.probe.behaviours.base import (
     Failure,
     Inquiry,
     NotExaminedError,
-    common_prefix,
     shortened,
 )
 from scanner.probe.behaviours.outcomes import (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from scanner.chat.parts import common_prefix
 from scanner.probe.behaviours import conversations as texts
 from scanner.probe.behaviours.base import (
     SEPARATOR,
     Answer,
     Prompts,
-    common_prefix,
     excerpt,
     position,
     quoted,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from scanner.chat.parts import common_prefix
 from scanner.chat.scenarios import conversation, says
 from scanner.chat.server import Vocabulary
 from scanner.dialect import RenderedPart
@@ -16,7 +17,6 @@ from scanner.probe.behaviours.base import (
     Inquiry,
     Prompts,
     between,
-    common_prefix,
     common_suffix,
     excerpt,
     position,

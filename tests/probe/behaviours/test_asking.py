@@ -8,10 +8,11 @@ from datetime import datetime
 
 import pytest
 
+from scanner.chat.parts import common_prefix
 from scanner.dialect import Limits, RenderResult, Template
 from scanner.probe.behaviours import JUDGES, NOT_EXAMINED, OUTCOMES, Requests, behave
 from scanner.probe.behaviours.asking import PATIENCE, RememberingTemplate
-from scanner.probe.behaviours.base import MAX_EVIDENCE, NotExaminedError, common_prefix, excerpt, quoted
+from scanner.probe.behaviours.base import MAX_EVIDENCE, NotExaminedError, excerpt, quoted
 from scanner.probe.behaviours.conversations import INQUIRIES, LATE_SYSTEM, SECOND_TURN, USER
 from scanner.rendering import bare_template
 from scanner.results import STOPS_ENGINE, ChatTemplate
