@@ -14,6 +14,7 @@ import click
 
 from scanner.chat.selection import CHATML, select_of_file
 from scanner.console import clip, pad, severity, table, visible, wrapped
+from scanner.console import columns as terminal_columns
 from scanner.errors import UsageError
 from scanner.judge import AnyRule
 from scanner.judge.verdicts import (
@@ -40,6 +41,7 @@ from scanner.results import (
     Verdict,
     Verification,
 )
+from scanner.silence import FoundIn
 
 OUTLIERS_SHOWN = 10
 """Outliers that a summary lists before it points to the query."""
@@ -324,6 +326,20 @@ def verification_lines(results: Sequence[Verification]) -> Iterator[str]:
     yield f"{len(results):,} templates verified{profile}: " + (" · ".join(parts) or "none")
 
 
+def failing_lines(fail_on: str, rows: Sequence[FoundIn]) -> Iterator[str]:
+    """Why a scan fails: the findings that `--fail-on` is about, and a file of each."""
+    files: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        files.setdefault(row.finding, []).append(row.path)
+    if files:
+        yield f"capscan: {len(files):,} finding{'' if len(files) == 1 else 's'} at or above --fail-on {fail_on}:"
+    for (rule, _), paths in list(files.items())[:OUTLIERS_SHOWN]:
+        others = f" +{len(paths) - 1}" if len(paths) > 1 else ""
+        yield f"  {rule}  {visible(paths[0])}{others}"
+    if len(files) > OUTLIERS_SHOWN:
+        yield f"  … {len(files) - OUTLIERS_SHOWN:,} more: capscan query findings"
+
+
 def rule_answer(rule: AnyRule) -> Iterator[str]:
     """What a rule means, what it costs, and what to do."""
     yield click.style(f"{rule.slug} ({rule.severity})", bold=True)
@@ -357,7 +373,7 @@ def query_answer(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> It
             if folder:
                 notes.append(f"paths below {visible(folder)}")
                 shown = _changed(shown, place, partial(_behind, len(folder)))
-    yield table(columns, shown)
+    yield table(columns, shown, width=terminal_columns())
     yield from notes
 
 

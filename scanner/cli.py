@@ -227,7 +227,9 @@ def scan(
     missing = _print_summary(database, number, form, time.perf_counter() - started, sifted)
     if missing:
         return EXIT_FAILED
-    return EXIT_FINDINGS if fail_on and reaches(sifted.kept, fail_on) else 0
+    reaching = [row for row in sifted.kept if fail_on and reaches([row], fail_on)]
+    print_lines(answers.failing_lines(fail_on or "", reaching), err=True)
+    return EXIT_FINDINGS if reaching else 0
 
 
 @contextmanager

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import shutil
 import sys
 import textwrap
 import unicodedata
@@ -20,6 +22,8 @@ NARROWEST = 8
 """Columns that a cell keeps at least."""
 ROOMY = 24
 """Columns down to which other cells shrink before prose does."""
+LEGIBLE = 30
+"""Columns below which a sentence that is cut says too little; the rows are then shown record by record."""
 PROSE = frozenset({"reason", "text", "why", "meaning", "expected", "what it answers"})
 """Columns whose cells are sentences."""
 
@@ -77,6 +81,12 @@ def wrapped(label: str, text: str, *, width: int = WIDTH, bold: bool = False) ->
     return [click.style(line, bold=True) for line in lines] if bold else lines
 
 
+def columns() -> int:
+    """Columns of the terminal, `WIDTH` at least, and where nobody looks."""
+    shown = sys.stdout is not None and sys.stdout.isatty()
+    return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns) if shown or "COLUMNS" in os.environ else WIDTH
+
+
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, width: int = WIDTH) -> str:
     """An aligned table; numbers stand to the right, and the widest column gives way where it does not fit. What has too
     many columns for that is shown record by record."""
@@ -91,6 +101,8 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, width: in
     widths = [max([width_of(header), *[width_of(row[at]) for row in cells]]) for at, header in enumerate(headers)]
     while sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > NARROWEST:
         widths[_widest(headers, widths)] -= 1
+    if any(_says_too_little(header, widths[at], cells, at) for at, header in enumerate(headers)):
+        return _records(headers, cells, width)
     lines = [
         _line([click.style(pad(h, w, right=n), bold=True) for h, w, n in zip(headers, widths, numeric, strict=True)])
     ]
@@ -98,6 +110,11 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, width: in
         shown = [pad(clip(cell, w), w, right=n) for cell, w, n in zip(row, widths, numeric, strict=True)]
         lines.append(_line(shown))
     return "\n".join(lines)
+
+
+def _says_too_little(header: str, width: int, cells: Sequence[Sequence[str]], at: int) -> bool:
+    """Whether a column of sentences is so narrow that what is left of them is of no use."""
+    return header in PROSE and width < LEGIBLE and any(width_of(row[at]) > width for row in cells)
 
 
 def _without_empty_columns(headers: Sequence[str], cells: list[list[str]]) -> tuple[Sequence[str], list[list[str]]]:

@@ -131,7 +131,7 @@ def summary_lines(
     yield from _outlier_lines(summary.outliers, database_hint)
     if silenced:
         yield silenced
-    yield from _not_examined_lines(found.files_by_outcome, summary.not_examined, database_hint)
+    yield from _not_examined_lines(found.files_by_outcome, summary.not_examined, found.partly_examined, database_hint)
     yield from _passed_over_lines(scan.passed_over)
     if summary.changes:
         counts = Counter(change.change for change in summary.changes)
@@ -192,9 +192,12 @@ def _passed_over_lines(passed_over: Sequence[PassedOver]) -> Iterator[str]:
 
 
 def _not_examined_lines(
-    counts: Mapping[Outcome, int], failures: Sequence[queries.Failure], database_hint: str
+    counts: Mapping[Outcome, int], failures: Sequence[queries.Failure], partly: int, database_hint: str
 ) -> Iterator[str]:
     """What could not be examined, by outcome, and the worst of it by name."""
+    if partly:
+        count = "1 template" if partly == 1 else f"{partly:,} templates"
+        yield f"Examined in part: {count}, the flags only (finding {queries.PARTLY_EXAMINED})"
     failed = {one: counts[one] for one in Outcome if one is not Outcome.ANALYSED and counts.get(one)}
     if not failed:
         return

@@ -128,6 +128,17 @@ PROMPTS = {
     "mode in front, pair while thinking": chat(prompt=switch("<t></t>", ""), front=MODES + PADDING),
     "mode in front, pair with words": chat(prompt=switch("", "<t>none</t>"), front=MODES + PADDING),
     "mode while not thinking, pair": chat(prompt=switch("", "<t></t>"), front=switch("", "quick")),
+    "mode in front, 64 bytes before the pair": chat(prompt=switch("", "<t></t>"), front=MODES + "x" * 15),
+    "mode in front, 63 bytes before the pair": chat(prompt=switch("", "<t></t>"), front=MODES + "x" * 14),
+    "mode in front, three markers": chat(prompt=switch("", "<t></t><go>"), front=MODES + PADDING),
+    "mode in front, start and word": chat(prompt=switch("", "<t>none"), front=MODES + PADDING),
+    "words that could end either": chat(prompt=switch(f"t{NL}tt", "tt"), header=PLAIN),
+    "an unfinished marker": chat(prompt=switch("", "<[/t]")),
+    "history first, start while thinking": chat(thought("<t>", "</t>"), switch("<other>", "")),
+    "a prompt that fails": chat(
+        thought("<t>", "</t>"),
+        "{% if not enable_thinking and messages[0].content.startswith('U_') %}{{ raise_exception('no') }}{% endif %}",
+    ),
     "history first": chat(thought("<t>", "</t>"), switch("<other>", "<other></other>")),
     "start from the prompt, end from the history": chat(thought("", "</t>"), switch("<other>", ""), header=PLAIN),
     "no generation prompt, thinking in front": chat(front=switch("<t>", "")).replace("add_generation", "add_no"),
@@ -142,6 +153,10 @@ CALLS = {
     "thought in calls, end only": chat(calls("so ", "</t>"), switch("<other>", "<other></other>"), header=PLAIN),
     "thought in calls, words": chat(calls("so ", " then "), switch("<other>", "<other></other>"), header=PLAIN),
     "thought in calls, words only": chat(calls("so ", " then "), front=MODES),
+    "thought in calls with tools": chat(thought("<t>", "</t>", when="tools and message.tool_calls"), front=MODES),
+    "thought in calls without content": chat(
+        thought("<t>", "</t>", when="message.tool_calls and message.content is none"), front=MODES
+    ),
     "the call is the end": chat(calls("", ""), front=MODES),
     "thought in calls and answers": chat(calls("<t>", "</t>", thought("<u>", "</u>")), front=MODES),
     "calls without capability": chat(thought("<t>", "</t>", when="message.content is none"), front=MODES),

@@ -24,8 +24,8 @@ Render: TypeAlias = Callable[[Mapping[str, Any]], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """What stands before and after a thought. `thinks`: the template is taken for one of a thinking model, whether or
-    not its tags became known; thinking is then on unless a request says otherwise."""
+    """What stands before and after a thought. `thinks`: there was a sign of thoughts, even if none of their tags; the
+    server then gives `enable_thinking` as true to requests that do not say."""
 
     start: bytes
     end: bytes
@@ -49,12 +49,6 @@ class Tags:
 
 
 NO_TAGS = Tags(b"", b"", thinks=False)
-
-
-def thinks_by_default(tags: Tags) -> bool:
-    """Whether the autoparser gives `enable_thinking` as true to requests that do not say: whenever it saw any sign of
-    a thought, even one that gave it no tags (checked on every case of `tests/cases/prefill.json`)."""
-    return tags.thinks
 
 
 # --- the conversations: the engine's own texts, as a template may look at them ----------------------------------------
@@ -137,24 +131,24 @@ def in_prompts(found: Tags, render: Render) -> Tags:
         return found
     only_off, only_on = differing(off, on)
     if only_off.strip() and only_on.strip():
-        return closed_elsewhere(found, off, on)
+        return ended_elsewhere(found, off, on)
     if only_on.strip() and on.endswith(only_on.strip()):
         return replace(found, start=found.start or only_on, thinks=True)
     if only_off.strip() and off.endswith(only_off.strip()):
-        return closed(found, off, only_off)
+        return ended(found, off, only_off)
     return found
 
 
-def closed(found: Tags, off: bytes, end: bytes) -> Tags:
+def ended(found: Tags, off: bytes, end: bytes) -> Tags:
     """Thinking off adds something: it is the end, and the start is the marker before it, if it is one part."""
     if found.end:
         return found
     parts = visible_parts(off)
     has_start = len(parts) > 1 and parts[-1] == end.strip() and is_marker(parts[-2])
-    return Tags(found.start or (parts[-2] if has_start else b""), end)
+    return Tags(parts[-2] if has_start else b"", end)
 
 
-def closed_elsewhere(found: Tags, off: bytes, on: bytes) -> Tags:
+def ended_elsewhere(found: Tags, off: bytes, on: bytes) -> Tags:
     """Both prompts have something of their own, as where a system message names the mode. The tags are then two
     markers, and nothing else, which one prompt has behind the last bytes of the other."""
     for shorter, longer in ((off, on), (on, off)):

@@ -71,10 +71,10 @@ def read_standard_input() -> bytes:
     return sys.stdin.buffer.read() if sys.stdin is not None else b""
 
 
-def print_lines(lines: Iterator[str]) -> None:
-    """Print an answer line by line."""
+def print_lines(lines: Iterator[str], *, err: bool = False) -> None:
+    """Print an answer line by line; `err`: on standard error."""
     for line in lines:
-        click.echo(line)
+        click.echo(line, err=err)
 
 
 def is_terminal() -> bool:

@@ -65,13 +65,15 @@ class ValueAt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RenderResult:
-    """What a run gave. When not `ok`, `output` is empty and `error` says why; the reads up to there are kept."""
+    """What a run gave. When not `ok`, `output` is empty and `error` says why; the reads up to there are kept. `steps`
+    is what it took of the budget of that name."""
 
     ok: bool
     output: bytes
     parts: tuple[RenderedPart, ...]
     error: RenderError | None
     reads: tuple[ValueAt, ...]
+    steps: int = 0
 
 
 class Template:
@@ -121,10 +123,12 @@ class Template:
         error = self._execute(scope, run)
         reads = self._reads(trace)
         if error is not None:
-            return RenderResult(False, b"", (), error, reads)
+            return RenderResult(False, b"", (), error, reads, run.limits.steps - run.steps)
         pieces = merged(run.out)  # type: ignore[arg-type]  # settled: no arrays are left
         parts = tuple([RenderedPart(text, is_input) for text, is_input in pieces])
-        return RenderResult(True, b"".join([part.text for part in parts]), parts, None, reads)
+        return RenderResult(
+            True, b"".join([part.text for part in parts]), parts, None, reads, run.limits.steps - run.steps
+        )
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column (from 1, in bytes) of an offset."""

@@ -104,7 +104,7 @@ ERRORS: tuple[Rule[TemplateFacts], ...] = (
     Rule(
         "limit-exceeded",
         Severity.ERROR,
-        "A render used up a budget of Capscan's, so the template, or the behaviours named, were not examined.",
+        "A probe used up a budget of Capscan's, so the template was not examined.",
         "llama.cpp has no budgets: it would run on, or run out of memory.",
         "Author: look for an endless loop, recursion or growing text. Serving: raise the budget only for a template "
         "you trust.",
@@ -312,7 +312,7 @@ WARNINGS: tuple[Rule[TemplateFacts], ...] = (
         "crashes-llama.cpp",
         Severity.WARNING,
         "The render reaches an operation that ends the whole llama.cpp process, such as a division by zero in "
-        "divisibleby or an endless recursion.",
+        "divisibleby. Endless recursion does so, too; that is told as `limit-exceeded`: no budget knows it from deep.",
         "One request takes the server down, with all that it serves. Where a probe reaches it, the server does not "
         "even start (`server-does-not-start`).",
         "Author: guard the operation. Serving: do not serve it to anybody you do not trust.",
@@ -341,6 +341,14 @@ NOTES: tuple[Rule[TemplateFacts], ...] = (
         "The model is told something that no request said, such as a name or a knowledge cutoff.",
         "Author: leave it to who serves the model. Serving: send a system message of your own.",
         contents.default_system,
+    ),
+    Rule(
+        "partly-examined",
+        Severity.NOTE,
+        "The flags are known, but a budget of Capscan's ran out for what is really true of the template.",
+        "Nothing is known of what the finding names: neither that it is well nor that it is not.",
+        "Author: look for loops that go on for long. Serving: try the requests that you need with `capscan render`.",
+        loading.partly_examined,
     ),
     Rule(
         "clock-dependent",

@@ -66,7 +66,8 @@ NAMED: Mapping[str, NamedQuery] = _named(
         "Templates with an error or a warning, or with flags that few others have, worst first",
         """SELECT severity, path, files, errors + warnings AS findings, rule, line, text, sha256, profile
         FROM outliers
-        ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, files DESC, errors DESC,
+        ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END,
+        CASE WHEN SUBSTR(rule, 1, 7) IN ('overcla', 'undercl', 'effort-') THEN 0 ELSE 1 END, files DESC, errors DESC,
                  warnings DESC, path, sha256, profile""",
     ),
     (

@@ -87,6 +87,8 @@ from scanner.store.records import TemplateDetail as TemplateDetail
 from scanner.store.records import TemplateSummary as TemplateSummary
 from scanner.store.session import connection_scope
 
+PARTLY_EXAMINED = "partly-examined"
+"""The rule about templates of which not all could be examined."""
 QUERY_SECONDS = 60.0
 """How long a named query may take."""
 
@@ -114,6 +116,7 @@ def scan_summary(engine: Engine, scan_id: int | None = None) -> ScanSummary:
             templates=connection.execute(select(func.count(held.c.template_id.distinct()))).scalar_one(),
             new_templates=_new_templates(connection, scan.id),
             claims=_claims(connection, held, scan.profile),
+            partly_examined=_partly_examined(connection, held, scan.profile),
         )
 
 
@@ -485,11 +488,16 @@ def _held_in(scan: int) -> Any:
     )
 
 
+MISLEADING = ("overclaims-", "underclaims-", "effort-")
+"""Begin the rules about flags that are not true."""
+
+
 def _badness(outlier: Outlier) -> tuple[Any, ...]:
-    """Sorts outliers, worst first; as the query of that name."""
+    """Sorts outliers, worst first: by severity, then those whose flags mislead, then by files."""
     severities = list(Severity)
     return (
         severities.index(outlier.severity),
+        not (outlier.rule or "").startswith(MISLEADING),
         -outlier.files,
         -outlier.errors,
         -outlier.warnings,
@@ -537,6 +545,16 @@ def _new_templates(connection: Connection, scan: int) -> int:
         .having(func.min(AppearanceRow.scan_id) == scan)
     )
     return connection.execute(select(func.count()).select_from(new.subquery())).scalar_one()
+
+
+def _partly_examined(connection: Connection, held: Any, profile: str) -> int:
+    statement = (
+        select(func.count(AnalysisRow.template_id.distinct()))
+        .join(FindingRow, FindingRow.analysis_id == AnalysisRow.id)
+        .where(FindingRow.rule == PARTLY_EXAMINED, AnalysisRow.profile == profile)
+        .where(AnalysisRow.id.in_(_newest_analyses()), AnalysisRow.template_id.in_(select(held.c.template_id)))
+    )
+    return int(connection.execute(statement).scalar_one())
 
 
 def _claims(connection: Connection, held: Any, profile: str) -> tuple[ClaimCount, ...]:

@@ -96,7 +96,8 @@ class EffortCount:
 @dataclass(frozen=True, slots=True)
 class ScanSummary:
     """What one scan saw. A file whose variants fared differently counts under each of its outcomes. `new_templates`
-    were in no scan before; `claims` are of this scan's files and profile, in the order of CAPABILITIES."""
+    were in no scan before; `claims` are of this scan's files and profile, in the order of CAPABILITIES. Of
+    `partly_examined` templates the flags are known, but not all that is really true."""
 
     scan: ScanRecord
     files_by_outcome: Mapping[Outcome, int]
@@ -104,6 +105,7 @@ class ScanSummary:
     templates: int
     new_templates: int
     claims: tuple[ClaimCount, ...]
+    partly_examined: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ VOCABULARY = Vocabulary("<s>", "</s>", add_bos=True)
 def test_a_continued_message_is_the_servers_own(name: str) -> None:
     loaded = load(prefill_cases.TEMPLATES[name].encode())
     assert loaded.handler == AUTOPARSER
-    thinks = prefill.thinks_by_default(prefill.tags_of(loaded, VOCABULARY))
+    thinks = prefill.tags_of(loaded, VOCABULARY).thinks
     server = Server(loaded, vocabulary=VOCABULARY, enable_thinking=thinks)
     prompts = {key: make_prompt(server, body) for key, body in prefill_cases.REQUESTS.items()}
     assert {key: prompt.prompt.decode() for key, prompt in prompts.items()} == ANSWERS[name]

@@ -203,6 +203,10 @@ TEMPLATES: Mapping[str, Pair] = {
         PLAIN + "{% if messages[0].content == 'test' %}{{ raise_exception('No tests!') }}{% endif %}",
         PLAIN + "{% if messages[0].content == 'exam' %}{{ raise_exception('No exams!') }}{% endif %}",
     ),
+    "partly-examined": pair(
+        "{% for i in range(30000) %}{% set x = i %}{% endfor %}" + PLAIN,
+        "{% for i in range(300) %}{% set x = i %}{% endfor %}" + PLAIN,
+    ),
     "limit-exceeded": pair(ENDLESS + PLAIN, ENDLESS.replace("9999", "99") + PLAIN),
     "plain-chat-raises": pair(
         PLAIN + "{% if not tools %}{{ raise_exception('Only with tools.') }}{% endif %}",

@@ -251,8 +251,8 @@ def test_behaviours_that_were_not_examined_are_never_fine() -> None:
     of_jinja2 = Behaviour("reference", "not examined", "no reference renders")
     (finding,) = judge(TemplateFacts(b"", TemplateResult("", "", Outcome.ANALYSED, behaviours=(unknown, of_jinja2))))
     assert (finding.rule, finding.text) == (
-        "limit-exceeded",
-        "not examined: late_system: limit exceeded: too many steps",
+        "partly-examined",
+        "late_system was not examined: limit exceeded: too many steps",
     )
 
 

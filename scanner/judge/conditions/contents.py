@@ -14,7 +14,7 @@ BESIDE_A_CALL, OFFERED = "reasoning-call", "tools"
 TEXT_BESIDE_A_CALL = "Let me look."
 ARGUMENT = re.compile(r"Z(?:ü|\\u00fc)rich")
 """The value of the argument of that call; the user's question holds it too."""
-RESULTS, PARTS, BESIDE = "results of tools", "a message of two text parts", "the text beside a tool call"
+RESULTS, PARTS, BESIDE = "results of tools", "a message of two text parts", "the text beside reasoning and a tool call"
 """What may be lost, as a finding names it."""
 DEFAULT_TEXT_SHOWN = 80
 """Characters of a template's own system text that a finding shows."""

@@ -34,8 +34,9 @@ def _accepted(efforts: tuple[Effort, ...]) -> str:
 
 
 def effort_inert(facts: TemplateFacts) -> Iterator[Match]:
-    """The flag is set, and every accepted word gives the same output."""
+    """The flag is set, and every accepted word gives the same output; there has to be one."""
     seen = facts.observation(CAPABILITY)
-    if seen is not None and seen.agreement is Agreement.OVERCLAIMS and seen.reason == SAME_EFFORT:
+    accepted = [one for one in facts.result.efforts if one.word and one.outcome is EffortOutcome.ACCEPTED]
+    if accepted and seen is not None and seen.agreement is Agreement.OVERCLAIMS and seen.reason == SAME_EFFORT:
         text = "reasoning effort is claimed, but every effort gives the same output"
         yield Match(text, f"observed {CAPABILITY}: {seen.reason}", facts.line_of(CAPABILITY))

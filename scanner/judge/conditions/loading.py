@@ -47,10 +47,9 @@ def _start_failure(what: str, start: StartCheck) -> Iterator[Match]:
 
 
 def limit_exceeded(facts: TemplateFacts) -> Iterator[Match]:
-    """A budget of ours ran out: for the whole analysis, or for some behaviours."""
+    """A budget of ours ran out for the whole analysis."""
     result = facts.result
     if result.outcome is not Outcome.LIMIT_EXCEEDED:
-        yield from _behaviours_not_examined(facts)
         return
     if _crashing_probe(facts) is not None:
         return
@@ -62,10 +61,13 @@ def limit_exceeded(facts: TemplateFacts) -> Iterator[Match]:
     yield Match(text, f"probe {limited.name}" if limited is not None else "analysis")
 
 
-def _behaviours_not_examined(facts: TemplateFacts) -> Iterator[Match]:
-    missing = [one for one in facts.result.behaviours if one.outcome == NOT_EXAMINED and one.key != OF_JINJA2]
+def partly_examined(facts: TemplateFacts) -> Iterator[Match]:
+    """A budget of ours ran out for some behaviours, or all; the flags are known."""
+    ours = [one for one in facts.result.behaviours if one.key != OF_JINJA2]
+    missing = [one for one in ours if one.outcome == NOT_EXAMINED]
     if missing:
-        text = f"not examined: {', '.join([one.key for one in missing])}: {said(missing[0].detail)}"
+        what = "what is really true" if len(missing) == len(ours) > 1 else ", ".join([one.key for one in missing])
+        text = f"{what} was not examined: {said(missing[0].detail)}"
         yield Match(text, f"behaviour {missing[0].key}")
 
 

@@ -119,8 +119,8 @@ def excerpt(text: str, around: int = 0) -> str:
 
 
 def shortened(message: str) -> str:
-    """A message as a detail repeats it."""
-    message = message.strip()
+    """A message as a detail repeats it: it must not look like a part of the detail."""
+    message = message.strip().replace(SEPARATOR, " ; ")
     return message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + "…"
 
 
