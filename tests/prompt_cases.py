@@ -136,6 +136,19 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
     "continue the only message": _messages(says("assistant", "only")),
     "continue an empty part": _messages(USER, says("assistant", parts(""))),
     "continue behind a system message": _messages(says("system", "s"), says("assistant", "x")),
+    **{
+        f"continue {what} as {how}": _messages(
+            USER, says("assistant", "x", reasoning_content="r"), continue_final_message=how, add_generation_prompt=False
+        )
+        for what, how in (("words", "content"), ("a thought", "reasoning_content"))
+    },
+    "continue no words as content": _messages(
+        USER,
+        says("assistant", "", reasoning_content="r"),
+        continue_final_message="content",
+        add_generation_prompt=False,
+    ),
+    "continue empty parts behind a thought": _messages(USER, says("assistant", parts("", ""), reasoning_content="r")),
     "continue without thinking": _messages(
         USER, says("assistant", "x"), chat_template_kwargs={"enable_thinking": False}
     ),

@@ -19,7 +19,7 @@ class Continuation:
 
     `header` opens the turn (None: the template's own generation prompt does). `start` and `end` stand around a thought
     (both empty: the handler knows none, and drops it), `text` before the words. `empty_start` is what stands before an
-    empty thought, where that differs from `start`.
+    empty thought, where that differs from `start`. `only_words`: it goes on with words whatever was asked for.
     """
 
     header: bytes | None
@@ -27,21 +27,27 @@ class Continuation:
     end: bytes = b""
     text: bytes = b""
     empty_start: bytes | None = None
+    only_words: bool = False
 
     @property
     def thinks(self) -> bool:
         """Whether it knows a thought."""
         return bool(self.start or self.end)
 
-    def pieces(self, reasoning: bytes, content: bytes) -> list[tuple[bytes, bool]]:
-        """What is written, as (text, whether it comes from the request): the thought even if it is empty, and no more
-        than the thought where there are no words."""
+    def pieces(self, reasoning: bytes, content: bytes, *, closed: bool | None = None) -> list[tuple[bytes, bool]]:
+        """What is written, as (text, whether it comes from the request): the thought even if it is empty. `closed`:
+        whether it is over; by default it is unless there is nothing else."""
+        if closed is None or self.only_words:
+            closed = bool(content) or not reasoning or not self.thinks
         pieces = [(self.header or b"", False)]
         if self.thinks:
             start = self.start if reasoning or self.empty_start is None else self.empty_start
             pieces += [(start, False), (reasoning, True)]
-        if content or not reasoning or not self.thinks:
-            pieces += [(self.end, False), (self.text, False), (content, True)]
+        if closed or (self.empty_start is not None and not reasoning):
+            # A thought that was not begun cannot be gone on with.
+            pieces.append((self.end, False))
+        if closed:
+            pieces += [(self.text, False), (content, True)]
         return [piece for piece in pieces if piece[0]]
 
 
@@ -63,7 +69,9 @@ CONTINUATIONS: Mapping[str, Continuation] = {
     "Muse Glimmer": Continuation(
         b"<|start|>assistant", b" to=self<|message|>", b"<|eom|>", b"<|start|>assistant to=user<|message|>"
     ),
-    "Functionary v3.2": Continuation(b"<|start_header_id|>assistant<|end_header_id|>\n\n>>>", text=b"all\n"),
+    "Functionary v3.2": Continuation(
+        b"<|start_header_id|>assistant<|end_header_id|>\n\n>>>", text=b"all\n", only_words=True
+    ),
     "Kimi K2 Thinking": replace(THINK, header=b"<|im_assistant|>assistant<|im_middle|>"),
     "Kimi K3": Continuation(
         b'<|open|>message role="assistant"<|sep|>',
@@ -80,7 +88,7 @@ CONTINUATIONS: Mapping[str, Continuation] = {
     ),
     "LFM2": THINK,
     "LFM2.5": THINK,
-    "GigaChatV3": Continuation(b"assistant<|role_sep|>\n"),
+    "GigaChatV3": Continuation(b"assistant<|role_sep|>\n", only_words=True),
     "MiniMax-M3": Continuation(None, b"<mm:think>", b"</mm:think>"),
     DEEPSEEK: replace(THINK, header=DEEPSEEK_HEADER),
     "Gemma 4": Continuation(b"", b"<|channel>thought\n", b"<channel|>"),

@@ -14,6 +14,8 @@ def joined_bytes(parts: Iterable[RenderedPart]) -> bytes:
 
 def cut(parts: Sequence[RenderedPart], start: int, end: int) -> list[RenderedPart]:
     """The bytes from `start` to `end`, with their origins."""
+    if start == 0 and end >= sum([len(part.text) for part in parts]):
+        return list(parts)
     kept = []
     at = 0
     for part in parts:

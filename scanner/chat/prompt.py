@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,8 @@ from scanner.chat.server import Loaded, Server
 from scanner.chat.variables import variables_of
 from scanner.dialect import ErrorKind, Limits, RenderedPart, RenderError, RenderResult
 
+CLOSED: Mapping[str | None, bool] = {"content": True, "reasoning_content": False}
+"""Whether the thought is over, for the two ways to continue a message that say so."""
 LOOKED_BACK = 32
 """Messages that are taken off one by one to find the one that an error is about; beyond them halving has to do."""
 NO_PARSER = "Unable to generate parser for this template. Automatic parser generation failed: "
@@ -132,7 +133,7 @@ class Making:
     def prepared(self, given: Sequence[Message], journal: Journal) -> list[Message]:
         """The messages of a request as they reach the template. Raises `RequestError`."""
         loaded = self.loaded
-        messages = rewrite(copy.deepcopy(list(given)), loaded.source, loaded.capabilities, journal)
+        messages = rewrite([_copied(message) for message in given], loaded.source, loaded.capabilities, journal)
         messages = adjust(loaded.handler, messages, loaded.source, journal)
         if normalises_again(loaded.handler, loaded.source):
             normalise_content(messages, loaded.capabilities, journal)
@@ -160,13 +161,15 @@ class Making:
             return before
         self.journal.note(Step.PREFILL, f"the last message ({last['role']}) is continued, not answered")
         text = content if isinstance(content, str) else joined(content, "\n\n")
+        # Parts count as words even where they are empty.
+        closed = CLOSED[request.continues] if request.continues in CLOSED else isinstance(content, list) or None
         own = continuation_of(self.loaded.handler, self.loaded.source)
         if own is not None and own.header is not None:
-            pieces = own.pieces(_bytes(reasoning), _bytes(text))
+            pieces = own.pieces(_bytes(reasoning), _bytes(text), closed=closed)
         else:
             generation = prompted[common_prefix(joined_bytes(before), prompted) :]
             tags = rendering.find_tags() if own is None else prefill.Tags(own.start, own.end)
-            pieces = tags.continued(generation, _bytes(reasoning), _bytes(text))
+            pieces = tags.continued(generation, _bytes(reasoning), _bytes(text), closed=closed)
         return [*before, *[RenderedPart(piece, is_input) for piece, is_input in pieces]]
 
     def _warn_of_tokens(self) -> None:
@@ -217,6 +220,13 @@ class Making:
             changes=tuple(self.journal.changes),
             warnings=tuple(self.journal.warnings),
         )
+
+
+def _copied(data: Any) -> Any:
+    """JSON data of its own, so that steps may change it."""
+    if isinstance(data, dict):
+        return {name: _copied(value) for name, value in data.items()}
+    return [_copied(item) for item in data] if isinstance(data, list) else data
 
 
 def _bytes(text: str) -> bytes:
