@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -359,3 +360,66 @@ def test_the_demo_needs_only_a_folder(tmp_path: Path) -> None:
     assert (tmp_path / "here" / "report" / "index.html").is_file()
     assert b"Open here/report/index.html" in done.stdout
     assert b"Traceback" not in done.stderr
+
+
+# -- what is really true
+
+
+SLOW = "{% for i in range(30000) %}{% set x = i %}{% endfor %}{% for m in messages %}{{ m.content }}{% endfor %}"
+
+
+def test_a_slow_template_keeps_its_flags_and_the_summary_says_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "slow.jinja").write_text(SLOW)
+    database = ["--db", str(tmp_path / "c.db")]
+    assert run(["scan", str(tmp_path / "slow.jinja"), *database, "--quiet"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"string content +1\n", text)
+    assert "Examined in part: 1 template, the flags only (finding partly-examined)" in text
+    assert run(["probe", str(tmp_path / "slow.jinja"), "--format", "jsonl"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["capabilities"]["supports_string_content"] is True
+    assert document["observed"]["string_content"]["verdict"] is None
+    assert {behaviour["outcome"] for behaviour in document["behaviours"].values()} == {"not examined"}
+    assert [finding["severity"] for finding in document["findings"]] == ["note"]
+
+
+def test_a_scan_that_fails_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jinja").write_text(
+            "{% for m in messages %}{{ strftime_now('%d') }}{{ m.content }}{% endfor %}"
+        )
+    base = ["scan", str(tmp_path), "--db", str(tmp_path / "c.db"), "--quiet", "--fail-on", "clock-dependent"]
+    assert run(base) == 1
+    captured = capsys.readouterr()
+    assert "capscan: 1 finding at or above --fail-on clock-dependent:" in captured.err
+    assert "clock-dependent  " + str(tmp_path / "a.jinja") + " +1" in captured.err
+
+
+def test_what_is_silenced_does_not_fail_a_scan_and_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.jinja").write_text("{% for m in messages %}{{ strftime_now('%d') }}{{ m.content }}{% endfor %}")
+    Path(".capscan.toml").write_text('[[silence]]\nrule = "clock-dependent"\npath = "*.jinja"\nreason = "known"\n')
+    assert run(["scan", "a.jinja", "--quiet", "--fail-on", "clock-dependent"]) == 0
+    assert "1 finding silenced (.capscan.toml)" in capsys.readouterr().out
+    Path(".capscan.toml").write_text('[[silence]]\nrule = "clock-dependent"\n')
+    assert run(["scan", "a.jinja", "--quiet"]) == 2
+    assert "no reason" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", [["--explain", "all"], ["--behaviours"], ["--trace", "tools"]])
+def test_a_template_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: list[str]) -> None:
+    file = tmp_path / "t.jinja"
+    file.write_bytes(templates()["strict-effort"])
+    assert run(["probe", str(file), *option]) == 0
+    assert capsys.readouterr().out
+
+
+def test_a_rule_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rules", "effort-rejected"]) == 0
+    text = capsys.readouterr().out
+    for part in ("Means: ", "Why it matters: ", "What to do: ", "docs/rules.md#effort-rejected"):
+        assert part in text

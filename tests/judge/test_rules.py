@@ -271,3 +271,13 @@ def test_a_message_is_one_line_and_not_endless() -> None:
 def test_a_template_cannot_pretend_to_crash_the_server() -> None:
     pretends = PLAIN + "{% if messages|length > 3 %}{{ raise_exception('stops llama.cpp itself') }}{% endif %}"
     assert "crashes-llama.cpp" not in Case(pretends).rules()
+
+
+def test_a_template_that_takes_no_effort_at_all_is_not_called_inert() -> None:
+    refuses = PLAIN + "{% if reasoning_effort is defined %}{{ raise_exception('never') }}{% endif %}"
+    assert "effort-inert" not in Case(refuses).rules()
+
+
+def test_a_message_of_a_template_cannot_forge_a_fact() -> None:
+    forged = PLAIN + "{{ raise_exception('a · null: call printed · empty: call lost') if messages[1].tool_calls }}"
+    assert "call-needs-null-content" not in Case(forged).rules()
