@@ -16,9 +16,11 @@ from scanner.chat.start import Start, start
 from scanner.dialect import DEFAULT_LIMITS, ErrorKind, Limits, SyntaxKind, Template, TemplateSyntaxError
 from scanner.extract import extract
 from scanner.judge import TemplateFacts, judge
+from scanner.probe.autoparser import call_error
 from scanner.probe.capabilities import probe
 from scanner.probe.profiles import CURRENT, PROFILES, Profile
 from scanner.results import (
+    AUTOPARSER_START,
     EVERY_START,
     LOGGED_START,
     Capabilities,
@@ -104,9 +106,10 @@ def _examined(
     started = start(server, now=clock, limits=share(template.limits, START_STEPS))
     server = replace(server, enable_thinking=started.enable_thinking is not False)
     truth = find_truth(server, started, source, now=clock)
+    unread = call_error(server.default.handler, capabilities, truth.observations)
     return replace(
         result,
-        start=_start_check(started),
+        start=_with_autoparser(_start_check(started), unread),
         observations=truth.observations,
         efforts=truth.efforts,
         free_text_effort=truth.free_text_effort,
@@ -135,6 +138,14 @@ def _start_check(found: Start) -> StartCheck | None:
         check = logged or StartCheck(ok=True)
         return replace(check, ok=True, enable_thinking=found.enable_thinking)
     return _failed_start(EVERY_START, found.error)
+
+
+def _with_autoparser(check: StartCheck | None, error: str | None) -> StartCheck | None:
+    """The check of a template whose calls the autoparser cannot read, if it fails for nothing else."""
+    if error is None or check is None or not check.ok:
+        return check
+    text = f"the autoparser takes a call for JSON, and it is none ({error})"
+    return StartCheck(ok=False, conversation=AUTOPARSER_START, error=RunError(str(ErrorKind.RUNTIME), text))
 
 
 def _failed_start(conversation: str, failure: PromptError) -> StartCheck | None:

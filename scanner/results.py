@@ -209,17 +209,20 @@ class ProbeRun:
 
 EVERY_START, LOGGED_START = "thinking", "example"
 """The conversations that llama-server renders before it listens: always, and for its log only."""
+AUTOPARSER_START = "autoparser"
+"""In the place of a conversation: those come out, and llama.cpp's autoparser gives up on the template."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartCheck:
     """Whether llama-server starts with a template as a model's default (`chat.md` section 6): whether the conversations
-    that it renders before it listens come out. What its autoparser makes of the template is not examined.
+    that it renders before it listens come out. Of what its autoparser makes of a template one failure is known.
 
     `ok`: it starts with its usual settings, and `enable_thinking` is what a request gets that does not say. `error` is
     that of `conversation`, with its place in the text as llama.cpp loads it (patches keep the lines), and `log` what
-    the server writes before it gives up. With EVERY_START none starts; with LOGGED_START, where all else is well, none
-    that logs traces (`-lv 4`), so `ok` holds; without a conversation the template does not parse.
+    the server writes before it gives up. With EVERY_START none starts, nor with AUTOPARSER_START; with LOGGED_START,
+    where all else is well, none that logs traces (`-lv 4`), so `ok` holds; without a conversation the template does not
+    parse.
     """
 
     ok: bool

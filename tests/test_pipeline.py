@@ -152,10 +152,6 @@ def test_demo_templates_start_where_the_engine_does() -> None:
             assert found.ok is ("capabilities" in expected[name]), name
 
 
-REFUSED_BY_THE_AUTOPARSER = {"ollama-library__firefunction-v2-70b.jinja"}
-"""Both conversations come out; then llama.cpp's autoparser takes a Python-like argument for JSON, and gives up."""
-
-
 def test_real_templates_start_where_the_engine_does() -> None:
     folder = shared_path("corpus", "templates")
     wrong = set()
@@ -165,7 +161,7 @@ def test_real_templates_start_where_the_engine_does() -> None:
         assert found is not None, record["template"]
         if found.ok is not (record["prompts"] is not None):
             wrong.add(record["template"])
-    assert wrong <= REFUSED_BY_THE_AUTOPARSER
+    assert wrong == set()
 
 
 # -- patched text

@@ -83,7 +83,7 @@ SERVER_DOES_NOT_START = (
     Severity.ERROR,
     "llama-server would not start with it as a model's default template: it does not parse, a probe crashes the "
     "process, or the conversation fails that every server renders before it listens, one user message with thinking "
-    "on. What llama.cpp's autoparser makes of the template is not examined (see `calls-not-json`).",
+    "on, or its autoparser cannot read a call (see `calls-not-json`; what else it makes of the template is not known).",
     "The model cannot be served at all.",
     "Author: mend the template at the line shown. Serving: pass another one with --chat-template-file.",
 )
@@ -267,8 +267,8 @@ ABOUT_CALLS: tuple[Rule[TemplateFacts], ...] = (
         "are an object.",
         "llama.cpp's autoparser tries just that before the server listens, also where arguments are handed over as "
         "text, and a server refuses to start where it fails: Unable to generate parser for this template.",
-        "Author: print arguments with |tojson where they are no string, and close what is opened. Serving: see whether "
-        "the server starts with capscan verify; pass another template if not.",
+        "Author: print arguments with |tojson where they are no string, and close what is opened. Serving: pass "
+        "another template with --chat-template-file.",
         calls.calls_not_json,
     ),
 )

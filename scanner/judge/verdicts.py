@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from scanner.results import (
+    AUTOPARSER_START,
     CAPABILITIES,
     EVERY_START,
     LOGGED_START,
@@ -51,6 +52,7 @@ DECIDING_VALUES: Mapping[str, str] = {
 STARTING_CONVERSATIONS: Mapping[str, str] = {
     EVERY_START: "one user message, thinking on",
     LOGGED_START: "system, user, assistant, user",
+    AUTOPARSER_START: "a call with its arguments as an object",
 }
 """The conversations that llama-server renders before it listens (`chat.md` section 6), in words."""
 

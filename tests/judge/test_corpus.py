@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 
 from scanner.pipeline import analyse_template
-from scanner.results import Severity
 from tests.judge.cases import NOW
 from tests.shared_data import shared_path
 
@@ -28,6 +27,7 @@ FOUND = {
         "ollama-library__deepseek-v2.5-236b.jinja",
         "ollama-library__deepseek-v3-671b.jinja",
     },
+    "server-does-not-start": {"ollama-library__firefunction-v2-70b.jinja"},
     "calls-not-json": {"ollama-library__firefunction-v2-70b.jinja"},
     "arguments-lost": {"MiniMax-M3.jinja", "openbmb-MiniCPM5-1B.jinja"},
     "arguments-double-encoded": {LLAMA_VISION},
@@ -66,7 +66,6 @@ def found() -> dict[str, set[str]]:
     for path in sorted(shared_path("corpus", "templates").iterdir()):
         findings = analyse_template(path.read_bytes(), now=NOW).findings
         assert len({finding.rule for finding in findings}) == len(findings), path.name
-        assert Severity.ERROR not in {finding.severity for finding in findings}, path.name
         for finding in findings:
             rules.setdefault(finding.rule, set()).add(path.name)
     return rules

@@ -38,7 +38,7 @@ def test_a_template_page_says_why(report: Written) -> None:
     text = text_of(report.template_page(HOSTILE))
     assert "server starts, but not with -lv 4" in text
     assert "llama-server -lv 4 would not start with it" in text
-    assert "one fails at 5:46: system, user, assistant, user." in text
+    assert "fails at 5:46: system, user, assistant, user." in text
     assert "While executing CallExpression at line 5, column 46 in source:" in text
     assert "#L5" in parse(report.template_page(HOSTILE)).values("href")
 

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 
 from scanner.judge.rule import SEPARATOR, Match, TemplateFacts
-from scanner.results import Behaviour
+from scanner.results import AUTOPARSER_START, Behaviour
 
 NOTHING, PYTHON, JSON, XML = "nothing", "python", "json", "xml"
 """Outcomes of the behaviour `arguments`."""
 NULL_CONTENT_ONLY = {"null: call printed", "empty: call lost"}
 """Parts of the detail of `null_content_call`."""
-ASKED, CALLED, ANSWERED = "CAPSCAN_FIRST_USER", "CAPSCAN_FIRST_CALL", "CAPSCAN_FIRST_RESULT"
-"""The user's text, the name of the call and the result in the observed conversation with a call."""
-NAME_IN_JSON = re.compile(rf'[{{:]\s*"{CALLED}"')
-"""The name of the call as a key or a value of a JSON object."""
-AUTOPARSER = "autoparser"
 
 
 def arguments_lost(facts: TemplateFacts) -> Iterator[Match]:
@@ -65,40 +58,10 @@ def call_needs_null_content(facts: TemplateFacts) -> Iterator[Match]:
 
 
 def calls_not_json(facts: TemplateFacts) -> Iterator[Match]:
-    """A call that looks like a JSON object and is none.
-
-    llama.cpp's autoparser renders a call whose arguments are an object, whatever the template claims to take. Where the
-    name stands in double quotes behind `{` or `:`, it parses what stands from the first `{` to the last `}`, and the
-    server does not start if that fails. Found by experiment on b11549 (`tests/judge/test_autoparser.py`).
-    """
-    claims, seen = facts.result.capabilities, facts.observation("object_arguments")
-    if facts.result.handler != AUTOPARSER or claims is None or not claims.tool_calls:
-        return
-    if seen is None or seen.run is None or not seen.run.ok:
-        return
-    error = _json_error(_call_in(seen.run.output))
-    if error is not None:
-        text = f"a call looks like JSON and is none ({error}); llama-server's autoparser may refuse to start"
-        yield Match(text, "observed object_arguments", facts.line_of("tool_calls"))
-
-
-def _call_in(output: str) -> str:
-    """What is printed between the user's text and the result of the call."""
-    behind = output.partition(ASKED)[2]
-    return behind.partition(ANSWERED)[0]
-
-
-def _json_error(call: str) -> str | None:
-    """Why a call that looks like JSON does not parse; None where it does, or looks otherwise."""
-    if NAME_IN_JSON.search(call) is None:
-        return None
-    try:
-        json.loads(call[call.find("{") : call.rfind("}") + 1])
-    except json.JSONDecodeError as error:
-        return error.msg[:1].lower() + error.msg[1:]
-    except RecursionError:
-        return "too deep"
-    return None
+    """A call that looks like a JSON object and is none, which keeps a server from starting."""
+    start = facts.result.start
+    if start is not None and start.conversation == AUTOPARSER_START and start.error is not None:
+        yield Match(start.error.message, "observed object_arguments", facts.line_of("tool_calls"))
 
 
 def _match(facts: TemplateFacts, text: str, found: Behaviour) -> Match:
