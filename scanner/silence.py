@@ -209,5 +209,6 @@ def _text(table: Mapping[str, Any], key: str, where: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not value.strip():
-        raise UsageError(f'{where}: {key} is no text; write {key} = "…", or leave it out')
+        instead = "" if key == "reason" else ", or leave it out"
+        raise UsageError(f'{where}: {key} is no text; write {key} = "…"{instead}')
     return value.strip()

@@ -22,8 +22,6 @@ NOT_MERGED = "[json.exception.type_error.302] type must be string, but is array"
 BAD_ARGUMENTS = "Failed to parse tool call arguments as JSON: "
 WHITE_SPACE = " \t\n\v\f\r"
 
-MEDIA_MARKER = "media_marker"
-
 
 def rewrite(messages: list[Message], source: bytes, capabilities: Capabilities, journal: Journal) -> list[Message]:
     """Steps 2 to 8 for a template of this source and these flags. Raises `RequestError` for arguments that are not
