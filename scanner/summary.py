@@ -220,15 +220,19 @@ def _failure_line(failure: queries.Failure) -> str:
 
 
 def _outlier_lines(outliers: Sequence[queries.Outlier], database_hint: str) -> Iterator[str]:
-    """The outliers, those with the same to say in one line: the worst by name, and how many other files it is true of;
-    more files first."""
+    """The outliers, those with the same to say in one line: the worst by name, and how many other files it is true of.
+    Of one severity flags that mislead come first, then what is true of more files."""
     if not outliers:
         return
     yield f"Outliers ({len(outliers):,} template{'' if len(outliers) == 1 else 's'}), worst first"
     alike: dict[tuple[Severity, str], list[queries.Outlier]] = {}
     for outlier in outliers:
         alike.setdefault((outlier.severity, outlier.text), []).append(outlier)
-    groups = sorted(alike.values(), key=lambda group: (list(Severity).index(group[0].severity), -_files(group)))
+    severities = list(Severity)
+    groups = sorted(
+        alike.values(),
+        key=lambda group: (severities.index(group[0].severity), not queries.misleads(group[0]), -_files(group)),
+    )
     for group in groups[: answers.OUTLIERS_SHOWN]:
         yield _outlier_line(group[0], _files(group))
     left = sum(len(group) for group in groups[answers.OUTLIERS_SHOWN :])

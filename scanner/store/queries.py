@@ -492,12 +492,17 @@ MISLEADING = ("overclaims-", "underclaims-", "effort-")
 """Begin the rules about flags that are not true."""
 
 
+def misleads(outlier: Outlier) -> bool:
+    """Whether an outlier is one for a flag that is not true: that is worse than what no flag speaks of."""
+    return (outlier.rule or "").startswith(MISLEADING)
+
+
 def _badness(outlier: Outlier) -> tuple[Any, ...]:
     """Sorts outliers, worst first: by severity, then those whose flags mislead, then by files."""
     severities = list(Severity)
     return (
         severities.index(outlier.severity),
-        not (outlier.rule or "").startswith(MISLEADING),
+        not misleads(outlier),
         -outlier.files,
         -outlier.errors,
         -outlier.warnings,
