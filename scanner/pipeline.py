@@ -17,7 +17,7 @@ from scanner.dialect import DEFAULT_LIMITS, ErrorKind, Limits, SyntaxKind, Templ
 from scanner.extract import extract
 from scanner.judge import TemplateFacts, judge
 from scanner.probe.autoparser import call_error
-from scanner.probe.capabilities import probe
+from scanner.probe.capabilities import limit_of, probe
 from scanner.probe.profiles import CURRENT, PROFILES, Profile
 from scanner.results import (
     AUTOPARSER_START,
@@ -167,7 +167,7 @@ def _run_error(error: PromptError) -> RunError:
 
 def _probed(result: TemplateResult, capabilities: Capabilities, probes: tuple[ProbeRun, ...]) -> TemplateResult:
     """The flags, unless a run used up a budget of ours: then nothing is claimed of llama.cpp."""
-    exceeded = next((run.error for run in probes if run.error is not None and run.error.kind == "limit"), None)
+    exceeded = limit_of(probes)
     if exceeded is None:
         return replace(result, capabilities=capabilities, probes=probes)
     return replace(result, outcome=Outcome.LIMIT_EXCEEDED, reason=exceeded.message, probes=probes)

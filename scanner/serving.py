@@ -11,7 +11,7 @@ from scanner.chat.start import Start, start
 from scanner.dialect import DEFAULT_LIMITS, Limits, SyntaxKind, Template, TemplateSyntaxError
 from scanner.errors import CapscanError
 from scanner.extract.gguf_tokens import GgufMetadata
-from scanner.probe.capabilities import probe
+from scanner.probe.capabilities import limit_of, probe
 from scanner.probe.profiles import CURRENT
 from scanner.results import FileResult, ModelMetadata, SpecialToken
 
@@ -68,7 +68,7 @@ def load(source: bytes, *, now: float | None = None, limits: Limits = DEFAULT_LI
             raise NotExaminedError(f"not examined, a limit was exceeded: {error}") from error
         raise ServingError(f"llama-server would not start, the template does not parse: {error}") from error
     capabilities, runs = probe(template, CURRENT, now=now, limits=limits)
-    exceeded = next((run.error for run in runs if run.error is not None and run.error.kind == "limit"), None)
+    exceeded = limit_of(runs)
     if exceeded is not None:
         raise NotExaminedError(f"not examined, a limit was exceeded while it was probed: {exceeded.message}")
     return Loaded(template, capabilities)

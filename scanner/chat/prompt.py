@@ -74,10 +74,9 @@ def make_prompt(
         request = read_request(body)
     except RequestError as error:
         return Making(server, server.default, DEFAULT, clock, limits, journal).refused(error)
-    uses_tools = bool(request.tools) and server.tool_use is not None
-    loaded = server.tool_use if uses_tools and server.tool_use is not None else server.default
-    making = Making(server, loaded, TOOL_USE if uses_tools else DEFAULT, clock, limits, journal)
-    return making.make(request)
+    if request.tools and server.tool_use is not None:
+        return Making(server, server.tool_use, TOOL_USE, clock, limits, journal).make(request)
+    return Making(server, server.default, DEFAULT, clock, limits, journal).make(request)
 
 
 class RenderFailed(Exception):  # noqa: N818 - an error of the template in flight, not of ours

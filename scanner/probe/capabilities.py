@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 
@@ -43,6 +43,11 @@ def probe(
     """
     prober = Prober(template, profile, now=now, limits=limits)
     return prober.judge_all(), tuple(prober.runs)
+
+
+def limit_of(runs: Iterable[ProbeRun]) -> RunError | None:
+    """The error of the run that used up a budget; None where none did, and the flags mean something."""
+    return next((run.error for run in runs if run.error is not None and run.error.kind == ErrorKind.LIMIT), None)
 
 
 class BudgetExceeded(Exception):  # noqa: N818 - not an error: it ends the probing
