@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reports.marks import Mark, flags_of, mark_of
-from reports.pages import CombinationGroup, CombinationsPage
+from reports.pages import CombinationsPage
+from reports.pages.combinations import CombinationGroup
 from reports.render import render_fragment, render_page
 from scanner.judge.verdicts import (
     EFFECTS,

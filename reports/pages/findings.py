@@ -1,0 +1,92 @@
+"""All findings, by rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reports.overview import AllNotes, Overview, page_id
+from reports.pages.rows import severity_counts
+from scanner.judge.rules import FILE_RULES, RULES
+from scanner.results import Severity
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAt:
+    """One finding: of a template (`page` names it) or of a whole file (`page` is None)."""
+
+    page: str | None
+    profile: str
+    path: str
+    variant: str
+    files: int
+    line: int | None
+    text: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleGroup:
+    """A rule and everything it found."""
+
+    rule: str
+    severity: Severity
+    meaning: str
+    remedy: str
+    found: tuple[FoundAt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FindingsPage:
+    """All findings by rule, worst first."""
+
+    root: str
+    totals: Mapping[Severity, int]
+    rules: tuple[RuleGroup, ...]
+
+
+def findings_page(overview: Overview, notes: AllNotes) -> FindingsPage:
+    """All findings, by severity, then in the order of the rules."""
+    found = _found_by_rule(overview, notes)
+    texts = {rule.slug: (rule.meaning, rule.remedy) for rule in RULES}
+    texts |= {rule.slug: (rule.meaning, rule.remedy) for rule in FILE_RULES}
+    order = {rule: place for place, rule in enumerate(texts)}
+    worst_first = list(Severity)
+    keys = sorted(found, key=lambda key: (worst_first.index(key[0]), order.get(key[1], len(order)), key[1]))
+    return FindingsPage(
+        root=overview.root,
+        totals=severity_counts(overview, notes),
+        rules=tuple(
+            RuleGroup(
+                rule=rule,
+                severity=severity,
+                meaning=texts.get(rule, ("A rule that this version of Capscan does not know.", ""))[0],
+                remedy=texts.get(rule, ("", ""))[1],
+                found=tuple(found[severity, rule]),
+            )
+            for severity, rule in keys
+        ),
+    )
+
+
+def _found_by_rule(overview: Overview, notes: AllNotes) -> dict[tuple[Severity, str], list[FoundAt]]:
+    found: dict[tuple[Severity, str], list[FoundAt]] = {}
+    for template in overview.templates:
+        noted = notes.get((template.sha256, template.profile))
+        for finding in noted.findings if noted is not None else ():
+            at = FoundAt(
+                page=page_id(template.sha256),
+                profile=template.profile,
+                path=overview.shown(template.path),
+                variant=overview.variant(template.sha256, template.path),
+                files=template.files,
+                line=finding.line,
+                text=finding.text,
+                evidence=finding.evidence,
+            )
+            found.setdefault((finding.severity, finding.rule), []).append(at)
+    for whole in overview.file_findings:
+        path = overview.shown(whole.path)
+        at = FoundAt(None, overview.scan.scan.profile, path, "", 1, None, whole.text, whole.evidence)
+        found.setdefault((whole.severity, whole.rule), []).append(at)
+    return found
