@@ -36,7 +36,7 @@ from scanner.results import (
 )
 from scanner.truth import START_STEPS, find_truth, share
 
-ANALYSIS_VERSION = 3
+ANALYSIS_VERSION = 4
 """Raised whenever an analysis would come out differently; the database then analyses again."""
 
 
@@ -95,10 +95,11 @@ def _examined(
 ) -> TemplateResult:
     """The result with what the runs of a template show; `template` is the source as llama.cpp loads it. Only of the
     current build is it known what a server does around a template."""
-    capabilities, runs = probe(template, profile, now=now)
+    capabilities, runs = probe(template, profile, now=now, lines=True)
+    lines = template.lines
     if template.source != source:
-        runs = _as_published(source, capabilities, profile, now, template.limits) or runs
-    result = _probed(result, capabilities, runs)
+        runs, lines = _as_published(source, capabilities, profile, now, template.limits) or (runs, lines)
+    result = _probed(replace(result, lines=lines), capabilities, runs)
     if result.capabilities is None or profile is not CURRENT:
         return result
     server = Server(Loaded(template, capabilities), vocabulary=USUAL)
@@ -120,15 +121,17 @@ def _examined(
 
 def _as_published(
     source: bytes, capabilities: Capabilities, profile: Profile, now: float | None, limits: Limits
-) -> tuple[ProbeRun, ...] | None:
-    """The runs of the text as published, whose places a person can look up. None where the patches of llama.cpp, which
-    probes the patched text, change a flag, or make the text one that parses: these runs would explain something else.
+) -> tuple[tuple[ProbeRun, ...], tuple[int, ...]] | None:
+    """The runs of the text as published, whose places a person can look up, and its lines that hold something to run.
+    None where the patches of llama.cpp, which probes the patched text, change a flag, or make the text one that parses:
+    these runs would explain something else.
     """
     try:
-        found, runs = probe(Template(source, limits=limits), profile, now=now)
+        template = Template(source, limits=limits)
     except TemplateSyntaxError:
         return None
-    return runs if found == capabilities else None
+    found, runs = probe(template, profile, now=now, lines=True)
+    return (runs, template.lines) if found == capabilities else None
 
 
 def _start_check(found: Start) -> StartCheck | None:

@@ -194,7 +194,8 @@ class Part:
 class ProbeRun:
     """One probe as it ran: what was sent (`variables`, as JSON-compatible data), what came back, what was read.
 
-    `ok` false: the render failed with `error` and `output` is empty. `duration` is in seconds.
+    `ok` false: the render failed with `error` and `output` is empty. `duration` is in seconds. `lines`: those
+    of the result's that ran; of observed runs none are kept.
     """
 
     name: str
@@ -205,6 +206,7 @@ class ProbeRun:
     reads: tuple[Read, ...] = ()
     variables: Mapping[str, object] = field(default_factory=dict)
     duration: float = 0.0
+    lines: tuple[int, ...] = ()
 
 
 EVERY_START, LOGGED_START = "thinking", "example"
@@ -372,7 +374,8 @@ class TemplateResult:
     `outcome`: ANALYSED, NOT_PARSEABLE or LIMIT_EXCEEDED (`reason` says which). `capabilities` is None unless ANALYSED.
     `handler` is the llama.cpp parser that would read the model's answers (`chat.md` section 5). `patches` names the
     text patches llama.cpp applies before parsing (`chat.md` section 2). `start` is what the server's own conversations
-    gave, None where they were not rendered; `server_start` is what to show.
+    gave, None where they were not rendered; `server_start` is what to show. `lines` are the lines, from 1, that hold
+    something to run, in the text that the probes ran; without any, it is not known of the probes which they ran.
 
     What is really true of it (`behaviours.md`), under the current profile only, else empty: `observations` for each
     capability, `efforts` as they were tried, whether a made-up effort is `printed`, `ignored` or `raises`
@@ -396,6 +399,7 @@ class TemplateResult:
     behaviours: tuple[Behaviour, ...] = ()
     renders: tuple[StandardRender, ...] = ()
     duration: float = 0.0
+    lines: tuple[int, ...] = ()
 
     @property
     def server_start(self) -> StartCheck | None:

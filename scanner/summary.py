@@ -48,7 +48,7 @@ def read_summary(engine: Engine, scan_id: int) -> Summary:
         queries.disagreement_list(engine, scan_id),
         tuple(outliers),
         queries.not_examined(engine, scan_id, NOT_EXAMINED_SHOWN),
-        queries.change_list(engine),
+        queries.changes_of_scan(engine, scan_id),
     )
 
 

@@ -25,7 +25,7 @@ Output: TypeAlias = "list[Piece | Array]"
 class Run:
     """One run of a template; made for it and thrown away after it."""
 
-    __slots__ = ("calls", "limits", "now", "out", "place", "steps", "trace", "unsettled")
+    __slots__ = ("calls", "limits", "now", "out", "place", "reached", "steps", "trace", "unsettled")
 
     def __init__(self, *, limits: Limits, trace: Trace, now: float) -> None:
         self.limits = limits
@@ -36,6 +36,8 @@ class Run:
         self.calls = 0
         self.unsettled = 0
         self.place = 0
+        self.reached: dict[int, int] = {}
+        """Of each body that ran, by `coverage.body_key`, how many of its statements it came to at most."""
 
     # -- budgets ---------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from scanner.dialect import nodes, operators
 from scanner.dialect.builtins import GLOBALS, TESTS, find_method, slice_of
 from scanner.dialect.builtins.arguments import as_integer
 from scanner.dialect.context import Run, Scope
+from scanner.dialect.coverage import body_key
 from scanner.dialect.errors import BreakSignal, ContinueSignal, LoopControl, RunFault
 from scanner.dialect.values import (
     FALSE,
@@ -58,16 +59,26 @@ NOT_FOUND = "object_property"
 
 
 def compile_body(statements: list[nodes.Statement]) -> Execute:
-    """Statements that print straight to where they stand: the template itself, and the body of a `for`."""
+    """Statements that print straight to where they stand: the template itself, and the body of a `for`.
+
+    How far it came is noted at its end, not on the way: a `try` costs nothing unless something leaves it.
+    """
     code = [STATEMENTS[type(statement)](statement) for statement in statements]
-    cost = len(code) + 1
+    count = len(code)
+    cost = count + 1
+    key = body_key(statements)
 
     def run_body(scope: Scope, run: Run) -> None:
         run.steps -= cost
         if run.steps < 0:
             run.charge(0)
-        for execute in code:
-            execute(scope, run)
+        try:
+            for execute in code:
+                execute(scope, run)
+        except Exception:
+            run.reached[key] = max(run.reached.get(key, 0), code.index(execute) + 1)
+            raise
+        run.reached[key] = count
 
     return run_body
 

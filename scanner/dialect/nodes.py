@@ -159,7 +159,14 @@ class Text(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Print(Node):
+class Tag(Node):
+    """A statement in a tag. `end` is where its tag closes, the first of them where a body follows."""
+
+    end: int
+
+
+@dataclass(slots=True, eq=False)
+class Print(Tag):
     """`{{ value }}`"""
 
     value: Expression
@@ -173,7 +180,7 @@ class Noop(Node):
 
 
 @dataclass(slots=True, eq=False)
-class If(Node):
+class If(Tag):
     TYPE: ClassVar[str] = "If"
     condition: Expression
     body: list[Statement]
@@ -181,7 +188,7 @@ class If(Node):
 
 
 @dataclass(slots=True, eq=False)
-class For(Node):
+class For(Tag):
     """`target` is one expression or a tuple of them; `body` runs for each item, `otherwise` when no round ended."""
 
     TYPE: ClassVar[str] = "For"
@@ -192,7 +199,7 @@ class For(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Set(Node):
+class Set(Tag):
     """`{% set target = value %}`, or a block (`value` None) up to `endset`."""
 
     TYPE: ClassVar[str] = "Set"
@@ -202,7 +209,7 @@ class Set(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Macro(Node):
+class Macro(Tag):
     TYPE: ClassVar[str] = "Macro"
     name: Expression
     parameters: list[Expression]
@@ -210,7 +217,7 @@ class Macro(Node):
 
 
 @dataclass(slots=True, eq=False)
-class CallBlock(Node):
+class CallBlock(Tag):
     """`{% call(parameters) callee(arguments) %}body{% endcall %}`"""
 
     TYPE: ClassVar[str] = "CallStatement"
@@ -220,19 +227,19 @@ class CallBlock(Node):
 
 
 @dataclass(slots=True, eq=False)
-class FilterBlock(Node):
+class FilterBlock(Tag):
     TYPE: ClassVar[str] = "FilterStatement"
     filter: Expression
     body: list[Statement]
 
 
 @dataclass(slots=True, eq=False)
-class Break(Node):
+class Break(Tag):
     TYPE: ClassVar[str] = "Break"
 
 
 @dataclass(slots=True, eq=False)
-class Continue(Node):
+class Continue(Tag):
     TYPE: ClassVar[str] = "Continue"
 
 

@@ -118,8 +118,8 @@ class Parser:
         if kind == Kind.OPEN_EXPRESSION:
             offset = self.advance().offset
             value = self.expression()
-            self.expect(Kind.CLOSE_EXPRESSION, "}}")
-            return nodes.Print(offset, value)
+            end = self.expect(Kind.CLOSE_EXPRESSION, "}}").offset
+            return nodes.Print(offset, end, value)
         if kind == Kind.OPEN_STATEMENT:
             self.advance()
             return self.block()
@@ -139,8 +139,9 @@ class Parser:
         self.depth -= 1
         return statement
 
-    def close_tag(self) -> None:
-        self.expect(Kind.CLOSE_STATEMENT, "%}")
+    def close_tag(self) -> int:
+        """Pass `%}`; gives its offset."""
+        return self.expect(Kind.CLOSE_STATEMENT, "%}").offset
 
     def body(self, *ends: bytes) -> list[nodes.Statement]:
         """Statements up to `{% END`, for one of the names `ends`, which is left as the current token."""
@@ -163,7 +164,7 @@ class Parser:
 
     def if_block(self, offset: int) -> nodes.Statement:
         condition = self.expression()
-        self.close_tag()
+        end = self.close_tag()
         body = self.body(b"elif", b"else", b"endif")
         otherwise: list[nodes.Statement] = []
         if self.at_name(b"elif"):
@@ -172,45 +173,44 @@ class Parser:
             self.advance()
             otherwise = [self.if_block(opening)]
             self.depth -= 1
-            return nodes.If(offset, condition, body, otherwise)
+            return nodes.If(offset, end, condition, body, otherwise)
         if self.skip_name(b"else"):
             self.close_tag()
             otherwise = self.body(b"endif")
         self.end_block()
-        return nodes.If(offset, condition, body, otherwise)
+        return nodes.If(offset, end, condition, body, otherwise)
 
     def for_block(self, offset: int) -> nodes.Statement:
         target = self.sequence(self.primary)
         if not self.skip_name(b"in"):
             raise self.fail("Expected 'in'")
         iterable = self.expression()
-        self.close_tag()
+        end = self.close_tag()
         body = self.body(b"endfor", b"else")
         otherwise: list[nodes.Statement] = []
         if self.skip_name(b"else"):
             self.close_tag()
             otherwise = self.body(b"endfor")
         self.end_block()
-        return nodes.For(offset, target, iterable, body, otherwise)
+        return nodes.For(offset, end, target, iterable, body, otherwise)
 
     def set_block(self, offset: int) -> nodes.Statement:
         target = self.sequence(self.expression)
         if self.skip_if(Kind.ASSIGN):
             value = self.sequence(self.expression)
-            self.close_tag()
-            return nodes.Set(offset, target, value, [])
-        self.close_tag()
+            return nodes.Set(offset, self.close_tag(), target, value, [])
+        end = self.close_tag()
         body = self.body(b"endset")
         self.end_block()
-        return nodes.Set(offset, target, None, body)
+        return nodes.Set(offset, end, target, None, body)
 
     def macro_block(self, offset: int) -> nodes.Statement:
         name = self.primary()
         parameters = self.arguments()
-        self.close_tag()
+        end = self.close_tag()
         body = self.body(b"endmacro")
         self.end_block()
-        return nodes.Macro(offset, name, parameters, body)
+        return nodes.Macro(offset, end, name, parameters, body)
 
     def call_block(self, offset: int) -> nodes.Statement:
         parameters = self.arguments() if self.current.kind == Kind.LEFT_PAREN else []
@@ -219,27 +219,25 @@ class Parser:
             raise self.fail("Expected identifier")
         place = self.current.offset
         call = nodes.Call(place, callee, self.arguments())
-        self.close_tag()
+        end = self.close_tag()
         body = self.body(b"endcall")
         self.end_block()
-        return nodes.CallBlock(offset, call, parameters, body)
+        return nodes.CallBlock(offset, end, call, parameters, body)
 
     def filter_block(self, offset: int) -> nodes.Statement:
         filter_node = self.primary()
         if isinstance(filter_node, nodes.NameNode) and self.current.kind == Kind.LEFT_PAREN:
             filter_node = self.postfix(filter_node)
-        self.close_tag()
+        end = self.close_tag()
         body = self.body(b"endfilter")
         self.end_block()
-        return nodes.FilterBlock(offset, filter_node, body)
+        return nodes.FilterBlock(offset, end, filter_node, body)
 
     def break_block(self, offset: int) -> nodes.Statement:
-        self.close_tag()
-        return nodes.Break(offset)
+        return nodes.Break(offset, self.close_tag())
 
     def continue_block(self, offset: int) -> nodes.Statement:
-        self.close_tag()
-        return nodes.Continue(offset)
+        return nodes.Continue(offset, self.close_tag())
 
     def generation_block(self, offset: int) -> nodes.Statement:
         self.close_tag()

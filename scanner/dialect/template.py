@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from scanner.dialect import interpreter, lexer, parser, source
 from scanner.dialect.context import Run, Scope
+from scanner.dialect.coverage import Coverage
 from scanner.dialect.errors import ErrorKind, LimitFault, RunFault, SyntaxFault, SyntaxKind, TemplateSyntaxError
 from scanner.dialect.limits import DEFAULT_LIMITS, Limits
 from scanner.dialect.strings import merged
@@ -65,8 +67,8 @@ class ValueAt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RenderResult:
-    """What a run gave. When not `ok`, `output` is empty and `error` says why; the reads up to there are kept. `steps`
-    is what it took of the budget of that name."""
+    """What a run gave. When not `ok`, `output` is empty and `error` says why; the reads and lines up to there are kept.
+    `steps` is what it took of the budget of that name."""
 
     ok: bool
     output: bytes
@@ -74,6 +76,12 @@ class RenderResult:
     error: RenderError | None
     reads: tuple[ValueAt, ...]
     steps: int = 0
+    _find_lines: Callable[[], tuple[int, ...]] = field(default=tuple, repr=False, compare=False)
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """Those of `Template.lines` that ran. Worked out when asked for, as few ask."""
+        return self._find_lines()
 
 
 class Template:
@@ -122,13 +130,19 @@ class Template:
         run = Run(limits=limits or self.limits, trace=trace, now=_seconds(now))
         error = self._execute(scope, run)
         reads = self._reads(trace)
+        lines = partial(self._lines_of, run.reached)
+        steps = run.limits.steps - run.steps
         if error is not None:
-            return RenderResult(False, b"", (), error, reads, run.limits.steps - run.steps)
+            return RenderResult(False, b"", (), error, reads, steps, lines)
         pieces = merged(run.out)  # type: ignore[arg-type]  # settled: no arrays are left
         parts = tuple([RenderedPart(text, is_input) for text, is_input in pieces])
-        return RenderResult(
-            True, b"".join([part.text for part in parts]), parts, None, reads, run.limits.steps - run.steps
-        )
+        return RenderResult(True, b"".join([part.text for part in parts]), parts, None, reads, steps, lines)
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The lines (from 1) that hold something to run: the tags of statements, `elif` among them, and text that is
+        more than white space. Comments, `else` and the ends of blocks run nothing."""
+        return self._coverage.lines
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column (from 1, in bytes) of an offset."""
@@ -163,6 +177,13 @@ class Template:
         return tuple(
             [ValueAt(read.path, True, read.ops, read.offset, *self.place(read.offset)) for read in trace.reads()]
         )
+
+    def _lines_of(self, reached: dict[int, int]) -> tuple[int, ...]:
+        return self._coverage.of_run(reached)
+
+    @cached_property
+    def _coverage(self) -> Coverage:
+        return Coverage(self.text, self._lines, self.nodes)
 
     def _syntax_error(self, fault: SyntaxFault) -> TemplateSyntaxError:
         text = self.text

@@ -34,14 +34,19 @@ WALKS_PARTS = frozenset({"selectattr", "array_access"})
 
 
 def probe(
-    template: Template, profile: Profile, *, now: float | None = None, limits: Limits | None = None
+    template: Template,
+    profile: Profile,
+    *,
+    now: float | None = None,
+    limits: Limits | None = None,
+    lines: bool = False,
 ) -> tuple[Capabilities, tuple[ProbeRun, ...]]:
     """Run a profile's probes on a template: the flags as llama.cpp would set them, and every run.
 
-    `now` is the clock of the runs, in seconds since the epoch. A run that exceeds a budget (`limit` in its error) is
-    the last; the flags then mean nothing.
+    `now` is the clock of the runs, in seconds since the epoch. `lines`: the runs tell which lines ran. A run that
+    exceeds a budget (`limit` in its error) is the last; the flags then mean nothing.
     """
-    prober = Prober(template, profile, now=now, limits=limits)
+    prober = Prober(template, profile, now=now, limits=limits, lines=lines)
     return prober.judge_all(), tuple(prober.runs)
 
 
@@ -57,11 +62,14 @@ class BudgetExceeded(Exception):  # noqa: N818 - not an error: it ends the probi
 class Prober:
     """The probes of one template, in order; two of them depend on what came before."""
 
-    def __init__(self, template: Template, profile: Profile, *, now: float | None, limits: Limits | None) -> None:
+    def __init__(
+        self, template: Template, profile: Profile, *, now: float | None, limits: Limits | None, lines: bool
+    ) -> None:
         self.template = template
         self.profile = profile
         self.now = now
         self.limits = limits
+        self.lines = lines
         self.runs: list[ProbeRun] = []
         self.flags: dict[str, bool] = {
             "tools": True,
@@ -190,7 +198,7 @@ class Prober:
         started = time.perf_counter()
         result = self.template.run(variables, now=self.now, limits=self.limits)
         duration = time.perf_counter() - started
-        run = to_probe_run(conversation.name, data, result, duration)
+        run = to_probe_run(conversation.name, data, result, duration, lines=result.lines if self.lines else ())
         self.runs.append(run)
         if run.error is not None and run.error.kind == ErrorKind.LIMIT:
             raise BudgetExceeded
@@ -205,8 +213,16 @@ class Prober:
         return Read(path, used=False, ops=(), line=None, column=None)
 
 
-def to_probe_run(name: str, variables: Mapping[str, object], result: RenderResult, duration: float) -> ProbeRun:
-    """A run of the dialect as a result: text for people, reads of the reported variables only."""
+def to_probe_run(
+    name: str,
+    variables: Mapping[str, object],
+    result: RenderResult,
+    duration: float,
+    *,
+    lines: tuple[int, ...] = (),
+) -> ProbeRun:
+    """A run of the dialect as a result: text for people, reads of the reported variables only; `lines` as given, since
+    it takes a moment to find them."""
     error = result.error
     return ProbeRun(
         name=name,
@@ -225,6 +241,7 @@ def to_probe_run(name: str, variables: Mapping[str, object], result: RenderResul
         ),
         variables=variables,
         duration=duration,
+        lines=lines,
     )
 
 

@@ -86,6 +86,31 @@ class JsonText(TypeDecorator[Any]):
         return None if value is None else json.loads(_ESCAPED.sub(_unescape, value))
 
 
+class LineRanges(TypeDecorator[tuple[int, ...]]):
+    """Sorted line numbers as the first and last of each row of neighbours: `[[1,5],[8,8]]`. Null, where they are not
+    recorded, comes back as none."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: tuple[int, ...] | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - the interface
+        """Line numbers to JSON; None stays null."""
+        if value is None:
+            return None
+        ranges: list[list[int]] = []
+        for number in value:
+            if ranges and number == ranges[-1][1] + 1:
+                ranges[-1][1] = number
+            else:
+                ranges.append([number, number])
+        return json.dumps(ranges, separators=(",", ":"))
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[int, ...]:  # noqa: ARG002 - the interface
+        """JSON to line numbers."""
+        ranges = [] if value is None else json.loads(value)
+        return tuple([number for first, last in ranges for number in range(first, last + 1)])
+
+
 class UtcDateTime(TypeDecorator[datetime]):
     """A moment: an aware datetime, stored in UTC without a zone, because SQLite has none. Raises ValueError for a
     datetime that does not say its zone."""
@@ -225,6 +250,7 @@ class AppearanceRow(Base):
 class AnalysisRow(Base):
     """One template under one profile, by one version of Capscan. The nine claims and the nine observed verdicts are
     null where there is no verdict. `duration` is in seconds. `free_text_effort`: what becomes of a made-up effort.
+    `lines`: those that hold something to run, null where that is not known.
 
     `server_starts`: whether llama-server starts with the template as a model's default, null where that was not
     examined. Why not is in `start_…`, or, for a template that does not parse, in `parse_error_…`; where it starts,
@@ -266,6 +292,7 @@ class AnalysisRow(Base):
     start_log: Mapped[str | None]
 
     free_text_effort: Mapped[str | None]
+    lines: Mapped[tuple[int, ...] | None] = mapped_column(LineRanges)
 
     supports_tools: Mapped[bool | None]
     supports_tool_calls: Mapped[bool | None]
@@ -290,7 +317,8 @@ class AnalysisRow(Base):
 
 class ProbeRunRow(Base):
     """One probe of an analysis: what was sent, what came back, and the error if it failed. `duration` is in seconds,
-    `error_offset` in bytes, lines and columns start at 1."""
+    `error_offset` in bytes, lines and columns start at 1. `lines`: those of the analysis that ran, null where they are
+    not known."""
 
     __tablename__ = "probe_runs"
     __table_args__ = (UniqueConstraint("analysis_id", "position"),)
@@ -310,6 +338,7 @@ class ProbeRunRow(Base):
     error_offset: Mapped[int | None]
     error_line: Mapped[int | None]
     error_column: Mapped[int | None]
+    lines: Mapped[tuple[int, ...] | None] = mapped_column(LineRanges)
 
 
 class ReadRow(Base):

@@ -6,19 +6,16 @@ raises DatabaseError when the database fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Select, case, func, null, or_, select, true
+from sqlalchemy import Connection, Engine, func, select, true
 
 from scanner.errors import UsageError
 from scanner.results import (
-    CAPABILITIES,
     Agreement,
     Behaviour,
-    Capabilities,
     ChatTemplate,
     Effort,
     EffortOutcome,
@@ -31,7 +28,6 @@ from scanner.results import (
     Outcome,
     ParseError,
     Part,
-    PassedOver,
     ProbeRun,
     Read,
     RunError,
@@ -46,6 +42,13 @@ from scanner.results import (
 )
 from scanner.store.by_hand import Rows as Rows
 from scanner.store.by_hand import run_sql as run_sql
+from scanner.store.collection import claim_counts as claim_counts
+from scanner.store.collection import combinations as combinations
+from scanner.store.collection import failures as failures
+from scanner.store.collection import file_findings as file_findings
+from scanner.store.collection import files as files
+from scanner.store.collection import files_of
+from scanner.store.collection import templates as templates
 from scanner.store.models import (
     AnalysisRow,
     AppearanceRow,
@@ -57,24 +60,23 @@ from scanner.store.models import (
     ProbeRunRow,
     ReadRow,
     RenderRow,
-    ScanRow,
     TemplateRow,
     VerificationRow,
-    changes,
-    flag_distribution,
     latest_files,
-    outliers,
 )
 from scanner.store.named import NAMED as NAMED
+from scanner.store.outliers import disagreement_list as disagreement_list
+from scanner.store.outliers import misleads as misleads
+from scanner.store.outliers import outlier_list as outlier_list
 from scanner.store.records import Analysis as Analysis
 from scanner.store.records import Appearance as Appearance
 from scanner.store.records import Change as Change
 from scanner.store.records import ClaimCount as ClaimCount
 from scanner.store.records import Combination as Combination
 from scanner.store.records import Disagreement as Disagreement
-from scanner.store.records import EffortCount as EffortCount
 from scanner.store.records import Failure as Failure
 from scanner.store.records import FileDetail as FileDetail
+from scanner.store.records import FileFinding as FileFinding
 from scanner.store.records import HeldFile as HeldFile
 from scanner.store.records import HeldFinding as HeldFinding
 from scanner.store.records import HeldVariant as HeldVariant
@@ -85,104 +87,37 @@ from scanner.store.records import ScanSummary as ScanSummary
 from scanner.store.records import StoredVerification as StoredVerification
 from scanner.store.records import TemplateDetail as TemplateDetail
 from scanner.store.records import TemplateSummary as TemplateSummary
+from scanner.store.rows import capabilities_of, columns_of, newest_analyses, observed_of
+from scanner.store.scans import PARTLY_EXAMINED as PARTLY_EXAMINED
+from scanner.store.scans import change_list as change_list
+from scanner.store.scans import changes_of_scan as changes_of_scan
+from scanner.store.scans import findings_of_scan as findings_of_scan
+from scanner.store.scans import held_in_scan as held_in_scan
+from scanner.store.scans import newest_finished as newest_finished
+from scanner.store.scans import not_examined as not_examined
+from scanner.store.scans import scan_before as scan_before
+from scanner.store.scans import scan_summary as scan_summary
+from scanner.store.scans import scans as scans
 from scanner.store.session import connection_scope
 
-PARTLY_EXAMINED = "partly-examined"
-"""The rule about templates of which not all could be examined."""
 QUERY_SECONDS = 60.0
 """How long a named query may take."""
 
-_PAGE = 500
 _CANDIDATES_SHOWN = 5
-_FLAGS = tuple(f"supports_{name}" for name in CAPABILITIES)
-_OBSERVED = tuple(f"observed_{name}" for name in CAPABILITIES)
+_AT_ONCE = 500
+"""Parameters of a query; databases allow only so many."""
 
 
-def scans(engine: Engine) -> tuple[ScanRecord, ...]:
-    """All scans, newest first."""
-    with connection_scope(engine) as connection:
-        return tuple(_scan(row) for row in connection.execute(select(*_columns(ScanRow)).order_by(ScanRow.id.desc())))
-
-
-def scan_summary(engine: Engine, scan_id: int | None = None) -> ScanSummary:
-    """What a scan saw (None: the newest, finished or not). Raises UsageError when there is no such scan."""
-    with connection_scope(engine) as connection:
-        scan = _find_scan(connection, scan_id)
-        held = select(AppearanceRow).where(AppearanceRow.scan_id == scan.id).subquery()
-        return ScanSummary(
-            scan=scan,
-            files_by_outcome=_files_by_outcome(connection, held),
-            variants=_variants(connection, held),
-            templates=connection.execute(select(func.count(held.c.template_id.distinct()))).scalar_one(),
-            new_templates=_new_templates(connection, scan.id),
-            claims=_claims(connection, held, scan.profile),
-            partly_examined=_partly_examined(connection, held, scan.profile),
-        )
-
-
-def files(engine: Engine) -> Iterator[LatestFile]:
-    """The latest files by path and variant, read in pages: there may be very many."""
-    statement = select(latest_files).order_by(latest_files.c.path, latest_files.c.variant)
-    paged = {"yield_per": _PAGE}
-    with connection_scope(engine) as connection, connection.execute(statement, execution_options=paged) as rows:
-        for row in rows:
-            yield _latest_file(row)
-
-
-def failures(engine: Engine) -> tuple[LatestFile, ...]:
-    """The latest files, or variants, that are not analysed, by outcome and path."""
-    statement = (
-        select(latest_files)
-        .where(latest_files.c.outcome != Outcome.ANALYSED.value)
-        .order_by(latest_files.c.outcome, latest_files.c.path, latest_files.c.variant)
-    )
-    with connection_scope(engine) as connection:
-        return tuple(_latest_file(row) for row in connection.execute(statement))
-
-
-def claim_counts(engine: Engine) -> tuple[ClaimCount, ...]:
-    """What the latest files claim and really have, by profile and in the order of CAPABILITIES."""
-    with connection_scope(engine) as connection:
-        rows = [ClaimCount(**row) for row in connection.execute(select(flag_distribution)).mappings()]
-    return tuple(sorted(rows, key=lambda row: (row.profile, CAPABILITIES.index(row.capability))))
-
-
-def templates(engine: Engine) -> tuple[TemplateSummary, ...]:
-    """The templates of the latest files, by example path and SHA-256, then profile."""
-    held = _held_now()
-    counted = (
-        select(
-            FindingRow.analysis_id,
-            *(_counted(FindingRow.severity == severity.value).label(f"{severity.value}s") for severity in Severity),
-        )
-        .where(FindingRow.analysis_id.is_not(None))
-        .group_by(FindingRow.analysis_id)
-        .subquery()
-    )
-    statement = (
-        select(TemplateRow.sha256, TemplateRow.size, held.c.path, held.c.files, *_ANALYSIS_SUMMARY)
-        .add_columns(
-            *(func.coalesce(counted.c[f"{severity.value}s"], 0).label(f"{severity.value}s") for severity in Severity)
-        )
-        .join(held, held.c.template_id == TemplateRow.id)
-        .join(AnalysisRow, AnalysisRow.template_id == TemplateRow.id)
-        .outerjoin(counted, counted.c.analysis_id == AnalysisRow.id)
-        .where(AnalysisRow.id.in_(_newest_analyses()))
-        .order_by(held.c.path, TemplateRow.sha256, AnalysisRow.profile)
-    )
-    with connection_scope(engine) as connection:
-        return tuple(_template_summary(row) for row in connection.execute(statement))
-
-
-def template_detail(engine: Engine, sha256: str) -> TemplateDetail:
-    """Everything of the template whose SHA-256 begins with `sha256`. Raises UsageError for none or several."""
+def template_detail(engine: Engine, sha256: str, scan_id: int | None = None) -> TemplateDetail:
+    """Everything of the template whose SHA-256 begins with `sha256`; with a scan, no appearance after it. Raises
+    UsageError when there is no such template, or several."""
     with connection_scope(engine) as connection:
         row = _find_template(connection, sha256)
         return TemplateDetail(
             sha256=row.sha256,
             source=row.source,
             analyses=_analyses(connection, row.id, row.sha256),
-            appearances=_appearances(connection, row.id),
+            appearances=_appearances(connection, row.id, scan_id),
             verifications=_verifications(connection, VerificationRow.template_id == row.id),
         )
 
@@ -205,6 +140,18 @@ def template_sources(engine: Engine) -> Iterator[tuple[str, bytes]]:
         yield row.sha256, row.source
 
 
+def sources_of(engine: Engine, sha256s: Iterable[str]) -> dict[str, bytes]:
+    """The bytes of these templates by their SHA-256, sorted; those that the database does not hold are left out."""
+    wanted = sorted(set(sha256s))
+    found: dict[str, bytes] = {}
+    with connection_scope(engine) as connection:
+        for start in range(0, len(wanted), _AT_ONCE):
+            page = TemplateRow.sha256.in_(wanted[start : start + _AT_ONCE])
+            rows = connection.execute(select(TemplateRow.sha256, TemplateRow.source).where(page))
+            found |= {row.sha256: row.source for row in rows}
+    return dict(sorted(found.items()))
+
+
 def file_detail(engine: Engine, name: str) -> FileDetail:
     """Everything of the model file with this path, or else this last part of a path. Raises UsageError for none or
     several."""
@@ -212,7 +159,7 @@ def file_detail(engine: Engine, name: str) -> FileDetail:
         row = _find_file(connection, name)
         latest = select(latest_files).where(latest_files.c.model_file_id == row.id).order_by(latest_files.c.variant)
         found = (
-            select(*_columns(FindingRow))
+            select(*columns_of(FindingRow))
             .where(FindingRow.model_file_id == row.id, FindingRow.scan_id == row.last_seen_scan_id)
             .order_by(FindingRow.position)
         )
@@ -220,212 +167,10 @@ def file_detail(engine: Engine, name: str) -> FileDetail:
             result=_file_result(connection, row),
             first_seen_scan=row.first_seen_scan_id,
             last_seen_scan=row.last_seen_scan_id,
-            variants=tuple(_latest_file(variant) for variant in connection.execute(latest)),
+            variants=tuple(files_of(connection.execute(latest))),
             findings=tuple(_finding(finding) for finding in connection.execute(found)),
             starts=_starts(connection, row),
         )
-
-
-def outlier_list(engine: Engine, scan_id: int | None = None) -> tuple[Outlier, ...]:
-    """The outliers, worst first: errors before warnings before rare flags, then those in more files, then those with
-    more errors and warnings. With a scan: only templates that it saw."""
-    statement = select(outliers)
-    if scan_id is not None:
-        seen = (
-            select(TemplateRow.sha256)
-            .join(AppearanceRow, AppearanceRow.template_id == TemplateRow.id)
-            .where(AppearanceRow.scan_id == scan_id)
-        )
-        statement = statement.where(outliers.c.sha256.in_(seen))
-    with connection_scope(engine) as connection:
-        rows = [
-            Outlier(**{**row, "severity": Severity(row["severity"])})
-            for row in connection.execute(statement).mappings()
-        ]
-    return tuple(sorted(rows, key=_badness))
-
-
-def disagreement_list(engine: Engine, scan_id: int | None = None) -> tuple[Disagreement, ...]:
-    """Where claims and observations disagree in the templates of the latest files, by capability, those in more files
-    first. With a scan: in what it saw, under its profile."""
-    held = _held_now() if scan_id is None else _held_in(scan_id)
-    statement = (
-        select(
-            AnalysisRow.profile,
-            TemplateRow.sha256,
-            held.c.path,
-            held.c.files,
-            ObservationRow.capability,
-            ObservationRow.agreement,
-            ObservationRow.reason,
-            ObservationRow.error_line.label("line"),
-        )
-        .join(AnalysisRow, AnalysisRow.id == ObservationRow.analysis_id)
-        .join(TemplateRow, TemplateRow.id == AnalysisRow.template_id)
-        .join(held, held.c.template_id == AnalysisRow.template_id)
-        .where(ObservationRow.agreement != Agreement.AGREES.value, AnalysisRow.id.in_(_newest_analyses()))
-    )
-    if scan_id is not None:
-        profile = select(ScanRow.profile).where(ScanRow.id == scan_id).scalar_subquery()
-        statement = statement.where(AnalysisRow.profile == profile)
-    with connection_scope(engine) as connection:
-        rows = [
-            Disagreement(**{**row, "agreement": Agreement(row["agreement"])})
-            for row in connection.execute(statement).mappings()
-        ]
-    order = {name: place for place, name in enumerate(CAPABILITIES)}
-    return tuple(
-        sorted(
-            rows,
-            key=lambda row: (order[row.capability], row.agreement, -row.files, row.path, row.sha256, row.profile),
-        )
-    )
-
-
-def effort_counts(engine: Engine) -> tuple[EffortCount, ...]:
-    """What each reasoning effort does over the templates of the latest files, by profile; unset first."""
-    _columns_of, rows = run_named(engine, "efforts")
-    return tuple(EffortCount(*row) for row in rows)  # type: ignore[arg-type]  # typed by the query
-
-
-def not_examined(engine: Engine, scan_id: int, limit: int) -> tuple[Failure, ...]:
-    """The first `limit` files, or variants, that a scan saw and could not examine, worst first: those that hold
-    something that should be a template before those that do not."""
-    worst = case(
-        (AppearanceRow.outcome == Outcome.NOT_PARSEABLE.value, 0),
-        (AppearanceRow.outcome == Outcome.LIMIT_EXCEEDED.value, 1),
-        (AppearanceRow.outcome == Outcome.UNREADABLE.value, 2),
-        else_=3,
-    )
-    statement = (
-        select(
-            ModelFileRow.path,
-            AppearanceRow.variant,
-            AppearanceRow.outcome,
-            AppearanceRow.reason,
-            AppearanceRow.byte_offset.label("offset"),
-        )
-        .join(ModelFileRow, ModelFileRow.id == AppearanceRow.model_file_id)
-        .where(
-            AppearanceRow.scan_id == scan_id,
-            AppearanceRow.outcome.not_in((Outcome.ANALYSED.value, Outcome.NO_TEMPLATE.value)),
-        )
-        .order_by(worst, ModelFileRow.path, AppearanceRow.position)
-        .limit(limit)
-    )
-    with connection_scope(engine) as connection:
-        return tuple(
-            Failure(**{**row, "outcome": Outcome(row["outcome"])}) for row in connection.execute(statement).mappings()
-        )
-
-
-def findings_of_scan(engine: Engine, scan_id: int) -> tuple[HeldFinding, ...]:
-    """Every finding, under the scan's profile, in every file that it saw."""
-    profile = select(ScanRow.profile).where(ScanRow.id == scan_id).scalar_subquery()
-    of_templates = (
-        select(FindingRow.severity, FindingRow.rule, ModelFileRow.path, TemplateRow.sha256)
-        .join(AnalysisRow, AnalysisRow.id == FindingRow.analysis_id)
-        .join(AppearanceRow, AppearanceRow.template_id == AnalysisRow.template_id)
-        .join(ModelFileRow, ModelFileRow.id == AppearanceRow.model_file_id)
-        .join(TemplateRow, TemplateRow.id == AnalysisRow.template_id)
-        .where(AppearanceRow.scan_id == scan_id, AnalysisRow.profile == profile)
-        .where(AnalysisRow.id.in_(_newest_analyses()))
-    )
-    of_files = (
-        select(FindingRow.severity, FindingRow.rule, ModelFileRow.path, null().label("sha256"))
-        .join(ModelFileRow, ModelFileRow.id == FindingRow.model_file_id)
-        .where(FindingRow.scan_id == scan_id)
-    )
-    with connection_scope(engine) as connection:
-        found = {
-            HeldFinding(row.rule, Severity(row.severity), row.path, row.sha256)
-            for statement in (of_templates, of_files)
-            for row in connection.execute(statement)
-        }
-    return tuple(sorted(found, key=lambda held: (held.path, held.sha256 or "", held.severity, held.rule)))
-
-
-def held_in_scan(engine: Engine, scan_id: int, profile: str) -> Iterator[HeldFile]:
-    """Every file of a scan that holds templates, or none, with what is known of each of its variants; by path."""
-    statement = (
-        select(
-            ModelFileRow.path,
-            ModelFileRow.outcome.label("file_outcome"),
-            ModelFileRow.bos_id,
-            ModelFileRow.bos_text,
-            ModelFileRow.adds_bos,
-            AppearanceRow.variant,
-            AppearanceRow.template_id,
-            BehaviourRow.outcome.label("bos_outcome"),
-            BehaviourRow.detail.label("bos_detail"),
-            BehaviourRow.evidence.label("bos_evidence"),
-            *[getattr(AnalysisRow, name) for name in ("outcome", *_FLAGS)],
-        )
-        .join(ModelFileRow, ModelFileRow.id == AppearanceRow.model_file_id)
-        .outerjoin(
-            AnalysisRow,
-            (AnalysisRow.template_id == AppearanceRow.template_id)
-            & (AnalysisRow.profile == profile)
-            & AnalysisRow.id.in_(_newest_analyses()),
-        )
-        .outerjoin(BehaviourRow, (BehaviourRow.analysis_id == AnalysisRow.id) & (BehaviourRow.key == "bos"))
-        .where(AppearanceRow.scan_id == scan_id, ModelFileRow.outcome.in_((Outcome.ANALYSED, Outcome.NO_TEMPLATE)))
-        .order_by(ModelFileRow.path, AppearanceRow.position)
-    )
-    with connection_scope(engine) as connection:
-        rows = connection.execute(statement).all()
-    for path, held in groupby(rows, key=lambda row: row.path):
-        listed = list(held)
-        variants = tuple(
-            HeldVariant(
-                row.variant,
-                Outcome(row.outcome or Outcome.SKIPPED),
-                _capabilities(row),
-                None
-                if row.bos_outcome is None
-                else Behaviour("bos", row.bos_outcome, row.bos_detail, row.bos_evidence),
-            )
-            for row in listed
-            if row.template_id is not None
-        )
-        first = listed[0]
-        bos = SpecialToken(first.bos_id, first.bos_text, first.adds_bos)
-        yield HeldFile(path, Outcome(first.file_outcome), variants, bos)
-
-
-def change_list(engine: Engine) -> tuple[Change, ...]:
-    """What changed between the two newest finished scans, by path and variant."""
-    statement = select(changes).order_by(changes.c.path, changes.c.variant, changes.c.change)
-    with connection_scope(engine) as connection:
-        return tuple(Change(**row) for row in connection.execute(statement).mappings())
-
-
-def combinations(engine: Engine) -> tuple[Combination, ...]:
-    """The sets of flags of the latest files, commonest first."""
-    flags = [latest_files.c[name] for name in _FLAGS]
-    statement = (
-        select(
-            latest_files.c.profile,
-            *flags,
-            func.count(latest_files.c.template_id.distinct()).label("templates"),
-            func.count(latest_files.c.model_file_id.distinct()).label("files"),
-            func.min(latest_files.c.path).label("path"),
-        )
-        .where(or_(*(flag.is_not(None) for flag in flags)))
-        .group_by(latest_files.c.profile, *flags)
-    )
-    with connection_scope(engine) as connection:
-        rows = [
-            Combination(
-                row.profile,
-                {name: getattr(row, f"supports_{name}") for name in CAPABILITIES},
-                row.templates,
-                row.files,
-                row.path,
-            )
-            for row in connection.execute(statement)
-        ]
-    return tuple(sorted(rows, key=lambda row: (-row.templates, -row.files, row.path, row.profile)))
 
 
 def run_named(engine: Engine, name: str, *, seconds: float = QUERY_SECONDS) -> Rows:
@@ -434,173 +179,6 @@ def run_named(engine: Engine, name: str, *, seconds: float = QUERY_SECONDS) -> R
     if query is None:
         raise UsageError(f"there is no query {name!r}: choose one of {', '.join(sorted(NAMED))}")
     return run_sql(engine, query.sql, seconds=seconds)
-
-
-_ANALYSIS_SUMMARY = (
-    AnalysisRow.profile,
-    AnalysisRow.outcome,
-    AnalysisRow.reason,
-    AnalysisRow.handler,
-    AnalysisRow.server_starts,
-    *(getattr(AnalysisRow, name) for name in (*_FLAGS, *_OBSERVED)),
-)
-
-
-def _columns(table: Any) -> Sequence[Any]:
-    """All columns of a table: rows of values are lighter than objects that follow their changes."""
-    return tuple(table.__table__.columns)
-
-
-def _counted(condition: Any) -> Any:
-    return func.sum(case((condition, 1), else_=0))
-
-
-def _newest_analyses() -> Select[Any]:
-    return select(func.max(AnalysisRow.id)).group_by(AnalysisRow.template_id, AnalysisRow.profile)
-
-
-def _held_now() -> Any:
-    """The templates of the latest files: in how many files, and the first of these."""
-    return (
-        select(
-            latest_files.c.template_id,
-            func.min(latest_files.c.path).label("path"),
-            func.count(latest_files.c.model_file_id.distinct()).label("files"),
-        )
-        .where(latest_files.c.template_id.is_not(None))
-        .group_by(latest_files.c.template_id)
-        .subquery()
-    )
-
-
-def _held_in(scan: int) -> Any:
-    """The same of one scan."""
-    return (
-        select(
-            AppearanceRow.template_id,
-            func.min(ModelFileRow.path).label("path"),
-            func.count(AppearanceRow.model_file_id.distinct()).label("files"),
-        )
-        .join(ModelFileRow, ModelFileRow.id == AppearanceRow.model_file_id)
-        .where(AppearanceRow.template_id.is_not(None), AppearanceRow.scan_id == scan)
-        .group_by(AppearanceRow.template_id)
-        .subquery()
-    )
-
-
-MISLEADING = ("overclaims-", "underclaims-", "effort-")
-"""Begin the rules about flags that are not true."""
-
-
-def misleads(outlier: Outlier) -> bool:
-    """Whether an outlier is one for a flag that is not true: that is worse than what no flag speaks of."""
-    return (outlier.rule or "").startswith(MISLEADING)
-
-
-def _badness(outlier: Outlier) -> tuple[Any, ...]:
-    """Sorts outliers, worst first: by severity, then those whose flags mislead, then by files."""
-    severities = list(Severity)
-    return (
-        severities.index(outlier.severity),
-        not misleads(outlier),
-        -outlier.files,
-        -outlier.errors,
-        -outlier.warnings,
-        outlier.path,
-        outlier.sha256,
-        outlier.profile,
-    )
-
-
-def _find_scan(connection: Connection, scan_id: int | None) -> ScanRecord:
-    statement = select(*_columns(ScanRow)).order_by(ScanRow.id.desc()).limit(1)
-    if scan_id is not None:
-        statement = statement.where(ScanRow.id == scan_id)
-    row = connection.execute(statement).first()
-    if row is None:
-        raise UsageError("there is no scan yet" if scan_id is None else f"there is no scan {scan_id}")
-    return _scan(row)
-
-
-def _files_by_outcome(connection: Connection, held: Any) -> dict[Outcome, int]:
-    statement = (
-        select(held.c.outcome, func.count(held.c.model_file_id.distinct()))
-        .group_by(held.c.outcome)
-        .order_by(held.c.outcome)
-    )
-    return {Outcome(outcome): count for outcome, count in connection.execute(statement)}
-
-
-def _variants(connection: Connection, held: Any) -> dict[str, int]:
-    statement = (
-        select(held.c.variant, func.count())
-        .where(held.c.template_id.is_not(None))
-        .group_by(held.c.variant)
-        .order_by(func.count().desc(), held.c.variant)
-    )
-    return {row[0]: row[1] for row in connection.execute(statement)}
-
-
-def _new_templates(connection: Connection, scan: int) -> int:
-    """How many templates no earlier scan saw."""
-    new = (
-        select(AppearanceRow.template_id)
-        .where(AppearanceRow.template_id.is_not(None))
-        .group_by(AppearanceRow.template_id)
-        .having(func.min(AppearanceRow.scan_id) == scan)
-    )
-    return connection.execute(select(func.count()).select_from(new.subquery())).scalar_one()
-
-
-def _partly_examined(connection: Connection, held: Any, profile: str) -> int:
-    statement = (
-        select(func.count(AnalysisRow.template_id.distinct()))
-        .join(FindingRow, FindingRow.analysis_id == AnalysisRow.id)
-        .where(FindingRow.rule == PARTLY_EXAMINED, AnalysisRow.profile == profile)
-        .where(AnalysisRow.id.in_(_newest_analyses()), AnalysisRow.template_id.in_(select(held.c.template_id)))
-    )
-    return int(connection.execute(statement).scalar_one())
-
-
-def _claims(connection: Connection, held: Any, profile: str) -> tuple[ClaimCount, ...]:
-    """Counted here: a hundred distinct counts take the database longer than all else of a scan of unchanged files."""
-    analysed = select(AnalysisRow.template_id, *(getattr(AnalysisRow, name) for name in (*_FLAGS, *_OBSERVED))).where(
-        AnalysisRow.profile == profile,
-        AnalysisRow.id.in_(_newest_analyses()),
-        AnalysisRow.template_id.in_(select(held.c.template_id)),
-    )
-    known = {row.template_id: row for row in connection.execute(analysed)}
-    holders: dict[int, list[int]] = {}
-    pairs = select(held.c.template_id, held.c.model_file_id).where(held.c.template_id.is_not(None))
-    for template, file in connection.execute(pairs):
-        holders.setdefault(template, []).append(file)
-    return tuple(_claim_count(profile, name, known, holders) for name in CAPABILITIES)
-
-
-def _claim_count(
-    profile: str, capability: str, known: Mapping[int, Any], holders: Mapping[int, Sequence[int]]
-) -> ClaimCount:
-    templates: dict[str, set[int]] = {word: set() for word in _COUNTED}
-    for template, row in known.items():
-        pair = (getattr(row, f"supports_{capability}"), getattr(row, f"observed_{capability}"))
-        for word, holds in _COUNTED.items():
-            if holds(*pair):
-                templates[word].add(template)
-    counts = {f"templates_{word}": len(found) for word, found in templates.items()}
-    for word, found in templates.items():
-        counts[f"files_{word}"] = len({file for template in found for file in holders.get(template, ())})
-    return ClaimCount(profile=profile, capability=capability, **counts)
-
-
-_COUNTED: Mapping[str, Callable[[bool | None, bool | None], bool]] = {
-    "claiming": lambda claimed, _observed: bool(claimed),
-    "analysed": lambda claimed, _observed: claimed is not None,
-    "observed": lambda _claimed, observed: bool(observed),
-    "judged": lambda _claimed, observed: observed is not None,
-    "overclaiming": lambda claimed, observed: claimed is True and observed is False,
-    "underclaiming": lambda claimed, observed: claimed is False and observed is True,
-}
-"""What is counted of a claim beside a verdict, as in the view `flag_distribution`."""
 
 
 def _find_template(connection: Connection, prefix: str) -> Any:
@@ -618,7 +196,7 @@ def _find_template(connection: Connection, prefix: str) -> Any:
 
 
 def _find_file(connection: Connection, name: str) -> Any:
-    statement = select(*_columns(ModelFileRow))
+    statement = select(*columns_of(ModelFileRow))
     exact = connection.execute(statement.where(ModelFileRow.path == name)).first()
     if exact is not None:
         return exact
@@ -642,15 +220,15 @@ def _only(found: Sequence[Any], what: str, candidates: Sequence[str]) -> Any:
 
 def _analyses(connection: Connection, template: int, sha256: str) -> tuple[Analysis, ...]:
     statement = (
-        select(*_columns(AnalysisRow))
-        .where(AnalysisRow.template_id == template, AnalysisRow.id.in_(_newest_analyses()))
+        select(*columns_of(AnalysisRow))
+        .where(AnalysisRow.template_id == template, AnalysisRow.id.in_(newest_analyses()))
         .order_by(AnalysisRow.profile)
     )
     return tuple(_analysis(connection, row, sha256) for row in connection.execute(statement).all())
 
 
 def _analysis(connection: Connection, row: Any, sha256: str) -> Analysis:
-    found = select(*_columns(FindingRow)).where(FindingRow.analysis_id == row.id).order_by(FindingRow.position)
+    found = select(*columns_of(FindingRow)).where(FindingRow.analysis_id == row.id).order_by(FindingRow.position)
     return Analysis(
         result=replace(
             _analysed(row, sha256),
@@ -667,7 +245,7 @@ def _analysis(connection: Connection, row: Any, sha256: str) -> Analysis:
                 for one in _parts_of(connection, RenderRow, row.id)
             ),
         ),
-        observed=_observed(row),
+        observed=observed_of(row),
         capscan_version=row.capscan_version,
         analysis_version=row.analysis_version,
         created_at=row.created_at,
@@ -681,19 +259,20 @@ def _analysed(row: Any, sha256: str) -> TemplateResult:
         profile=row.profile,
         outcome=Outcome(row.outcome),
         parse_error=_parse_error(row),
-        capabilities=_capabilities(row),
+        capabilities=capabilities_of(row),
         handler=row.handler,
         patches=tuple(row.patches),
         reason=row.reason,
         start=_start(row),
         free_text_effort=row.free_text_effort,
         duration=row.duration,
+        lines=row.lines,
     )
 
 
 def _parts_of(connection: Connection, table: Any, analysis: int) -> Sequence[Any]:
     """The rows of one of an analysis's tables, in their order."""
-    statement = select(*_columns(table)).where(table.analysis_id == analysis).order_by(table.position)
+    statement = select(*columns_of(table)).where(table.analysis_id == analysis).order_by(table.position)
     return connection.execute(statement).all()
 
 
@@ -716,9 +295,9 @@ def _effort(row: Any) -> Effort:
 
 
 def _probes(connection: Connection, analysis: int) -> tuple[ProbeRun, ...]:
-    runs = select(*_columns(ProbeRunRow)).where(ProbeRunRow.analysis_id == analysis).order_by(ProbeRunRow.position)
+    runs = select(*columns_of(ProbeRunRow)).where(ProbeRunRow.analysis_id == analysis).order_by(ProbeRunRow.position)
     statement = (
-        select(*_columns(ReadRow))
+        select(*columns_of(ReadRow))
         .join(ProbeRunRow, ProbeRunRow.id == ReadRow.probe_run_id)
         .where(ProbeRunRow.analysis_id == analysis)
         .order_by(ReadRow.probe_run_id, ReadRow.position)
@@ -727,10 +306,10 @@ def _probes(connection: Connection, analysis: int) -> tuple[ProbeRun, ...]:
     for row in connection.execute(statement):
         read = Read(row.path, row.used, tuple(row.ops), row.line, row.column)
         reads.setdefault(row.probe_run_id, []).append(read)
-    return tuple(_run(row, row.name, reads.get(row.id, ())) for row in connection.execute(runs))
+    return tuple(_run(row, row.name, reads.get(row.id, ()), row.lines) for row in connection.execute(runs))
 
 
-def _run(row: Any, name: str, reads: Iterable[Read]) -> ProbeRun:
+def _run(row: Any, name: str, reads: Iterable[Read], lines: tuple[int, ...] = ()) -> ProbeRun:
     return ProbeRun(
         name=name,
         ok=row.ok,
@@ -740,6 +319,7 @@ def _run(row: Any, name: str, reads: Iterable[Read]) -> ProbeRun:
         reads=tuple(reads),
         variables=row.variables,
         duration=row.duration,
+        lines=lines,
     )
 
 
@@ -790,10 +370,10 @@ def _starts(connection: Connection, file: Any) -> dict[str, StartCheck]:
         AppearanceRow.model_file_id == file.id, AppearanceRow.scan_id == file.last_seen_scan_id
     )
     statement = (
-        select(TemplateRow.sha256, *_columns(AnalysisRow))
+        select(TemplateRow.sha256, *columns_of(AnalysisRow))
         .join(TemplateRow, TemplateRow.id == AnalysisRow.template_id)
         .where(AnalysisRow.template_id.in_(held), AnalysisRow.server_starts.is_not(None))
-        .where(AnalysisRow.id.in_(_newest_analyses()))
+        .where(AnalysisRow.id.in_(newest_analyses()))
     )
     checks = {row.sha256: _analysed(row, row.sha256).server_start for row in connection.execute(statement)}
     return {sha256: check for sha256, check in checks.items() if check is not None}
@@ -801,7 +381,7 @@ def _starts(connection: Connection, file: Any) -> dict[str, StartCheck]:
 
 def _verifications(connection: Connection, condition: Any) -> tuple[StoredVerification, ...]:
     statement = (
-        select(TemplateRow.sha256, *_columns(VerificationRow))
+        select(TemplateRow.sha256, *columns_of(VerificationRow))
         .join(TemplateRow, TemplateRow.id == VerificationRow.template_id)
         .where(condition)
         .order_by(TemplateRow.sha256, VerificationRow.profile)
@@ -826,25 +406,13 @@ def _finding(row: Any) -> Finding:
     return Finding(row.rule, Severity(row.severity), row.text, row.evidence, row.line)
 
 
-def _capabilities(row: Any) -> Capabilities | None:
-    flags = {name: getattr(row, f"supports_{name}") for name in CAPABILITIES}
-    if all(flag is None for flag in flags.values()):
-        return None
-    # An older profile's builds have no flag for the effort.
-    effort = flags.pop("reasoning_effort")
-    return Capabilities(**{name: bool(flag) for name, flag in flags.items()}, reasoning_effort=effort)
-
-
-def _observed(row: Any) -> dict[str, bool | None]:
-    return {name: getattr(row, f"observed_{name}") for name in CAPABILITIES}
-
-
-def _appearances(connection: Connection, template: int) -> tuple[Appearance, ...]:
+def _appearances(connection: Connection, template: int, until: int | None) -> tuple[Appearance, ...]:
     newest = func.max(AppearanceRow.scan_id)
+    told = true() if until is None else AppearanceRow.scan_id <= until
     statement = (
         select(ModelFileRow.path, AppearanceRow.variant, func.max(AppearanceRow.origin), newest)
         .join(ModelFileRow, ModelFileRow.id == AppearanceRow.model_file_id)
-        .where(AppearanceRow.template_id == template)
+        .where(AppearanceRow.template_id == template, told)
         .group_by(ModelFileRow.path, AppearanceRow.variant)
         .order_by(ModelFileRow.path, AppearanceRow.variant)
     )
@@ -888,59 +456,4 @@ def _metadata(row: Any) -> ModelMetadata:
         split_count=row.split_count,
         bos=SpecialToken(row.bos_id, row.bos_text, row.adds_bos),
         eos=SpecialToken(row.eos_id, row.eos_text, row.adds_eos),
-    )
-
-
-def _scan(row: Any) -> ScanRecord:
-    return ScanRecord(
-        id=row.id,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        status=row.status,
-        sources=tuple(row.sources),
-        capscan_version=row.capscan_version,
-        profile=row.profile,
-        files_seen=row.files_seen,
-        files_unchanged=row.files_unchanged,
-        passed_over=tuple(PassedOver(passed["path"], passed["reason"]) for passed in row.passed_over),
-    )
-
-
-def _latest_file(row: Any) -> LatestFile:
-    return LatestFile(
-        path=row.path,
-        variant=row.variant,
-        sha256=row.sha256,
-        outcome=Outcome(row.outcome),
-        reason=row.reason,
-        offset=row.byte_offset,
-        expected=row.expected,
-        kind=SourceKind(row.kind),
-        size=row.size,
-        architecture=row.architecture,
-        file_type=row.file_type,
-        quantized_by=row.quantized_by,
-        profile=row.profile,
-        scan_id=row.scan_id,
-        capabilities=_capabilities(row),
-        observed=_observed(row),
-    )
-
-
-def _template_summary(row: Any) -> TemplateSummary:
-    return TemplateSummary(
-        sha256=row.sha256,
-        size=row.size,
-        profile=row.profile,
-        outcome=Outcome(row.outcome),
-        reason=row.reason,
-        handler=row.handler,
-        server_starts=row.server_starts,
-        files=row.files,
-        path=row.path,
-        capabilities=_capabilities(row),
-        observed=_observed(row),
-        errors=row.errors,
-        warnings=row.warnings,
-        notes=row.notes,
     )

@@ -79,21 +79,6 @@ class Disagreement:
 
 
 @dataclass(frozen=True, slots=True)
-class EffortCount:
-    """What a reasoning effort does, over templates: of so many `templates` it is `accepted` or `raises`. Of those that
-    accept it `inert` are alike for every effort they accept, and `unset` print what they print without any."""
-
-    profile: str
-    word: str | None
-    templates: int
-    accepted: int
-    inert: int
-    unset: int
-    prints: int
-    raises: int
-
-
-@dataclass(frozen=True, slots=True)
 class ScanSummary:
     """What one scan saw. A file whose variants fared differently counts under each of its outcomes. `new_templates`
     were in no scan before; `claims` are of this scan's files and profile, in the order of CAPABILITIES. Of
@@ -110,8 +95,9 @@ class ScanSummary:
 
 @dataclass(frozen=True, slots=True)
 class LatestFile:
-    """One variant of one model file, as the newest finished scan that saw the file recorded it. `capabilities` is None
-    without a verdict; `variant` is '' and `sha256` None for a file without templates."""
+    """One variant of one model file, as a scan recorded it: the one that was asked for, or the newest finished one that
+    saw the file. `capabilities` is None without a verdict; `variant` is '' and `sha256` None for a file without
+    templates."""
 
     path: str
     variant: str
@@ -133,8 +119,8 @@ class LatestFile:
 
 @dataclass(frozen=True, slots=True)
 class TemplateSummary:
-    """One template of the latest files under one profile. `files` hold it, `path` is the first of them; `server_starts`
-    is None where that was not examined."""
+    """One template that is held, under one profile. `files` hold it, `path` is the first of them; `server_starts` is
+    None where that was not examined."""
 
     sha256: str
     size: int
@@ -165,7 +151,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class Appearance:
-    """A template in a file, in the newest scan in which the file holds it."""
+    """A template in a file, in the newest scan, or the newest up to some scan, in which the file holds it."""
 
     path: str
     variant: str
@@ -216,6 +202,17 @@ class HeldFinding:
     severity: Severity
     path: str
     sha256: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileFinding:
+    """A finding of a model file as a whole."""
+
+    path: str
+    severity: Severity
+    rule: str
+    text: str
+    evidence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,20 +270,26 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A template that `appeared`, is `gone` or was `replaced` between the two newest finished scans."""
+    """A template that `appeared`, is `gone` or was `replaced` at a path and variant, from an older scan to a newer one.
+
+    An outcome is what became of the template in that scan; where there is no template, of the file: unreadable, say.
+    It is None where the scan did not see the file, or saw only other variants of it.
+    """
 
     change: str
     path: str
     variant: str
     old_sha256: str | None
     new_sha256: str | None
+    old_outcome: Outcome | None
+    new_outcome: Outcome | None
     old_scan_id: int
     new_scan_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """One set of flags of the latest files; None where a profile knows no such flag. `path` is the first file."""
+    """One set of flags that occurs; None where a profile knows no such flag. `path` is the first file."""
 
     profile: str
     flags: Mapping[str, bool | None]

@@ -635,6 +635,7 @@ def _analysis_row(result: TemplateResult) -> dict[str, Any]:
             "handler": result.handler,
             "patches": list(result.patches),
             "free_text_effort": result.free_text_effort,
+            "lines": result.lines or None,
             "parse_error_kind": error.kind if error else None,
             "parse_error_message": error.message if error else None,
             "parse_error_line": error.line if error else None,
@@ -686,11 +687,11 @@ def _write_probes(connection: Connection, analysis: int, probes: Sequence[ProbeR
 
 
 def _probe_row(probe: ProbeRun) -> dict[str, Any]:
-    return _run_row(probe) | {"name": probe.name}
+    return _run_row(probe) | {"name": probe.name, "lines": probe.lines}
 
 
 def _run_row(probe: ProbeRun) -> dict[str, Any]:
-    """A run without its name and reads."""
+    """A run without its name, reads and lines."""
     error = probe.error
     return {
         "ok": probe.ok,

@@ -155,8 +155,15 @@ def whole_analysis(sha256: str) -> TemplateResult:
                 ),
                 {"messages": [{"role": "user", "content": "STRING_MARKER"}], "add_generation_prompt": True},
                 0.002,
+                (1, 2, 3, 7),
             ),
-            ProbeRun("tools", False, "", error=RunError("raised", "no tools", "CallExpression", 120, 4, 5)),
+            ProbeRun(
+                "tools",
+                False,
+                "",
+                error=RunError("raised", "no tools", "CallExpression", 120, 4, 5),
+                lines=(1, 4),
+            ),
         ),
         findings=(finding(Severity.NOTE, "first"), finding(Severity.WARNING, "second")),
         handler="Hermes 2 Pro",
@@ -197,6 +204,7 @@ def whole_analysis(sha256: str) -> TemplateResult:
             StandardRender("jinja2", "plain", "", "UndefinedError: 'x' is undefined"),
         ),
         duration=0.03,
+        lines=(1, 2, 3, 4, 7, 9),
     )
 
 

@@ -111,6 +111,7 @@ file_results = st.one_of(
     ),
 )
 
+lines = st.sets(st.integers(1, 40) | numbers).map(lambda found: tuple(sorted(found)))
 reads = st.builds(Read, path=texts, used=st.booleans(), ops=several(texts), line=maybe_number, column=maybe_number)
 run_errors = st.builds(
     RunError, kind=texts, message=texts, node=maybe_text, offset=maybe_number, line=maybe_number, column=maybe_number
@@ -125,6 +126,7 @@ probe_runs = st.builds(
     reads=several(reads),
     variables=st.dictionaries(texts, json_data, max_size=3),
     duration=seconds,
+    lines=lines,
 )
 starts = st.one_of(
     st.builds(StartCheck, ok=st.just(True), enable_thinking=maybe_bool),
@@ -143,10 +145,10 @@ findings = st.builds(
 
 
 def _observed(observation: Observation) -> Observation:
-    """Its run is named after the capability, and without reads."""
+    """Its run is named after the capability, and without reads and lines."""
     if observation.run is None:
         return observation
-    return replace(observation, run=replace(observation.run, name=observation.capability, reads=()))
+    return replace(observation, run=replace(observation.run, name=observation.capability, reads=(), lines=()))
 
 
 observations = st.builds(
@@ -193,4 +195,5 @@ def template_results(sha256: str) -> st.SearchStrategy[TemplateResult]:
         behaviours=several(behaviours),
         renders=several(renders),
         duration=seconds,
+        lines=lines,
     )

@@ -86,12 +86,17 @@ def test_back_to_every_revision_and_up_again_keeps_the_data(revision: str, tmp_p
     assert [list(queries.run_sql(engine, f"SELECT * FROM {view}", seconds=9).rows) for view in VIEWS.tables] == before  # noqa: S608 - as above
     (analysis,) = queries.template_detail(engine, examples.template(kept.SOURCE).sha256).analyses
     assert len(analysis.result.probes) == 2
+    assert [bool(lines) for lines in (analysis.result.lines, analysis.result.probes[0].lines)] == [
+        revision >= "0005"
+    ] * 2
     engine.dispose()
 
 
 def known_to(revision: str, sha256: str) -> TemplateResult:
     """The whole analysis as far as a revision had room for it."""
     result = examples.whole_analysis(sha256)
+    if revision < "0005":
+        result = replace(result, lines=(), probes=tuple([replace(run, lines=()) for run in result.probes]))
     if revision < "0004":
         nothing: tuple[()] = ()
         result = replace(

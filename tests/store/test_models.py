@@ -9,7 +9,7 @@ from hypothesis import given
 from sqlalchemy import Dialect
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
-from scanner.store.models import JsonText, SafeText, UtcDateTime
+from scanner.store.models import JsonText, LineRanges, SafeText, UtcDateTime
 from tests.store import strategies
 
 SQLITE: Dialect = sqlite_dialect()
@@ -51,6 +51,31 @@ def test_any_json_comes_back_and_is_encodable(data: object) -> None:
 def test_two_surrogates_do_not_become_one_character() -> None:
     stored = JsonText().process_bind_param(["\ud83d\ude00"], SQLITE)
     assert JsonText().process_result_value(stored, SQLITE) == ["\ud83d\ude00"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "stored"),
+    [
+        ((), "[]"),
+        ((3,), "[[3,3]]"),
+        ((1, 2, 3, 4, 5, 8), "[[1,5],[8,8]]"),
+        ((1, 3, 4, 6), "[[1,1],[3,4],[6,6]]"),
+    ],
+)
+def test_lines_are_stored_as_ranges(lines: tuple[int, ...], stored: str) -> None:
+    assert LineRanges().process_bind_param(lines, SQLITE) == stored
+    assert LineRanges().process_result_value(stored, SQLITE) == lines
+
+
+@given(strategies.lines)
+def test_any_lines_come_back(lines: tuple[int, ...]) -> None:
+    stored = LineRanges().process_bind_param(lines, SQLITE)
+    assert LineRanges().process_result_value(stored, SQLITE) == lines
+
+
+def test_lines_that_are_not_known_come_back_as_none() -> None:
+    assert LineRanges().process_bind_param(None, SQLITE) is None
+    assert LineRanges().process_result_value(None, SQLITE) == ()
 
 
 def test_moments_are_stored_in_utc() -> None:

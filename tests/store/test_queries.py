@@ -153,7 +153,7 @@ def test_outliers_are_worst_first(collection: Engine) -> None:
 
 
 def test_changes_are_between_the_two_newest_finished_scans(collection: Engine) -> None:
-    found = [(c.change, c.path, c.variant, c.old_sha256, c.new_sha256) for c in queries.change_list(collection)]
+    found = [(c.change, c.path, c.variant, c.old_sha256, c.new_sha256) for c in queries.changes_of_scan(collection)]
     assert found == [
         ("replaced", "/m/b.gguf", "default", PLAIN.sha256, TOOLS.sha256),
         ("appeared", "/m/c.gguf", "default", None, PLAIN.sha256),
@@ -165,7 +165,7 @@ def test_changes_are_between_the_two_newest_finished_scans(collection: Engine) -
 
 def test_one_scan_alone_changes_nothing(engine: Engine) -> None:
     record(engine, with_templates("/m/a.gguf", TOOLS))
-    assert queries.change_list(engine) == ()
+    assert queries.changes_of_scan(engine) == ()
 
 
 def test_a_scan_is_summed_up(collection: Engine) -> None:
@@ -340,7 +340,7 @@ def test_named_queries_tell_what_the_records_tell(collection: Engine) -> None:
         row.sha256 for row in queries.outlier_list(collection)
     ]
     assert [row["change"] for row in named(collection, "changes")] == [
-        row.change for row in queries.change_list(collection)
+        row.change for row in queries.changes_of_scan(collection)
     ]
     assert [(row["templates"], row["files"]) for row in named(collection, "combinations")] == [(1, 3), (1, 2)]
     assert [row["outcome"] for row in named(collection, "failures")] == ["no template", "not parseable", "unreadable"]
@@ -430,10 +430,8 @@ def test_a_disagreement_knows_the_line_that_raised(engine: Engine) -> None:
 
 def test_efforts_are_counted_over_templates(collection: Engine) -> None:
     # Word, templates, accepted, inert, as unset, printed, raising.
-    assert [
-        (row.word, row.templates, row.accepted, row.inert, row.unset, row.prints, row.raises)
-        for row in queries.effort_counts(collection)
-    ] == [
+    columns = ("word", "templates", "accepted", "inert", "as_unset", "prints_word", "raises")
+    assert [tuple(row[column] for column in columns) for row in named(collection, "efforts")] == [
         (None, 2, 2, 1, 2, 0, 0),
         ("low", 2, 2, 1, 1, 1, 0),
         ("high", 2, 1, 1, 1, 0, 1),
