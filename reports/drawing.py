@@ -54,3 +54,50 @@ def _circle(x: int, radius: float) -> str:
     return (
         f"M{x - radius:g} {_MIDDLE}a{radius:g} {radius:g} 0 1 0 {across:g} 0a{radius:g} {radius:g} 0 1 0-{across:g} 0"
     )
+
+
+def bars(key: str) -> str:
+    """The bars of a gutter (`reports.gutters`): a tall one where a probe ran the line, a dot where it did not."""
+    return "".join(
+        f"M{6 * place + 1} 3h4v15h-4z" if digit == "1" else f"M{6 * place + 2} 10h2v2h-2z"
+        for place, digit in enumerate(key)
+    )
+
+
+_LEAST_SEEN = 1.2
+"""Percent of a bar that what is wrong takes at least: one of a thousand templates is to be seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareDrawing:
+    """A bar in percent of its length: where what is claimed ends; where what is claimed and not true begins, up to that
+    end, and how wide it is; where what is true and not claimed begins, and how wide it is; where what is really true
+    would end (None: nothing was observed)."""
+
+    claimed: float
+    over: float
+    over_width: float
+    under: float
+    under_width: float
+    really: float | None
+
+
+def draw_shares(
+    claiming: int, analysed: int, *, over: int = 0, under: int = 0, observed: int | None = None
+) -> ShareDrawing:
+    """The bar of so many of `analysed`. The ends are exact, only what is wrong may be drawn wider than it is."""
+    claimed = _percent(claiming, analysed)
+    over_width = min(max(_percent(over, analysed), _LEAST_SEEN), claimed) if over else 0.0
+    under_width = max(_percent(under, analysed), _LEAST_SEEN) if under else 0.0
+    return ShareDrawing(
+        claimed=claimed,
+        over=round(claimed - over_width, 2),
+        over_width=over_width,
+        under=min(claimed, round(100 - under_width, 2)),
+        under_width=under_width,
+        really=None if observed is None else _percent(observed, analysed),
+    )
+
+
+def _percent(part: int, whole: int) -> float:
+    return round(100 * part / whole, 2) if whole else 0.0

@@ -14,7 +14,7 @@ MANIFEST = "report.json"
 """Lists the files that a report wrote, so that the next one knows which are its own."""
 
 _MADE_BY = "capscan report"
-_OUR_NAME = re.compile(r"(?:(?:templates|capabilities|static)/)?[a-z0-9_]+\.(?:html|json|css|js)")
+_OUR_NAME = re.compile(r"(?:(?:templates|capabilities|compare|static)/)?[a-z0-9_-]+\.(?:html|json|css|js)")
 
 
 class ReportFolder:
@@ -45,12 +45,12 @@ class ReportFolder:
 
     def write(self, name: str, content: bytes) -> bool:
         """Writes a claimed file unless it holds the same already; says whether it did."""
-        path = self._path(name)
         self.bytes += len(content)
-        if path.is_file() and path.read_bytes() == content:
-            return False
-        _replace(path, content)
-        return True
+        return put(self._path(name), content)
+
+    def written(self, size: int) -> None:
+        """Counts what somebody else wrote into a claimed file, by `put`."""
+        self.bytes += size
 
     def finish(self) -> int:
         """Removes the files that a former report wrote and this one did not; returns how many."""
@@ -71,6 +71,14 @@ class ReportFolder:
     def _note(self, names: Iterable[str]) -> None:
         manifest = {"made_by": _MADE_BY, "written_at": self._now().isoformat(), "files": sorted(names)}
         _replace(self._path(MANIFEST), json.dumps(manifest, indent=1).encode() + b"\n")
+
+
+def put(path: Path, content: bytes) -> bool:
+    """Writes a file unless it holds the same already; says whether it did."""
+    if path.is_file() and path.read_bytes() == content:
+        return False
+    _replace(path, content)
+    return True
 
 
 def _listed(manifest: Path) -> frozenset[str]:

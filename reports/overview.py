@@ -6,17 +6,18 @@ import os.path
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import Engine
 
 from scanner.judge.verdicts import Claim, claims
-from scanner.results import Finding, Outcome, Severity
+from scanner.results import Effort, Finding, Outcome
 from scanner.store import queries
 from scanner.store.queries import (
     Change,
     ClaimCount,
     Combination,
-    EffortCount,
+    FileFinding,
     LatestFile,
     Outlier,
     ScanSummary,
@@ -29,19 +30,18 @@ SHORT = 16
 
 
 @dataclass(frozen=True, slots=True)
-class FileFinding:
-    """A finding of a model file as a whole."""
+class OldScan:
+    """The scan that a report is of, where a newer one has finished: every page says so."""
 
-    path: str
-    severity: Severity
-    rule: str
-    text: str
-    evidence: str
+    id: int
+    started_at: datetime
+    newest: int
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The database as a report sees it. `root` is the folder that all files lie in, with a slash at its end."""
+    """The database as a report sees it: the newest state of all files, or what one scan saw. `root` is the folder that
+    all files lie in, with a slash at its end."""
 
     scan: ScanSummary
     root: str
@@ -49,17 +49,26 @@ class Overview:
     templates: tuple[TemplateSummary, ...]
     claim_counts: tuple[ClaimCount, ...]
     combinations: tuple[Combination, ...]
-    efforts: tuple[EffortCount, ...]
     outliers: tuple[Outlier, ...]
     changes: tuple[Change, ...]
+    former: tuple[TemplateSummary, ...]
+    """The templates that the scan before saw, where anything changed since."""
     file_findings: tuple[FileFinding, ...]
     verified: Mapping[str, int]
-    """How many templates that files hold now the real llama.cpp was asked about, by its verdict."""
+    """How many of the templates that files hold the real llama.cpp was asked about, by its verdict."""
     held: Mapping[str, frozenset[tuple[str, str]]]
-    """For each template's SHA-256 the paths and variants that hold it now."""
+    """For each template's SHA-256 the paths and variants that hold it."""
     starts: Mapping[tuple[str, str], bool]
     """Whether llama-server starts with a file, by its path and the variant that decides it: the one whose template
     serves plain requests. Those not examined are left out."""
+    newest: int | None
+    """The newest finished scan, where the report is of an older one."""
+
+    @property
+    def old_scan(self) -> OldScan | None:
+        """What every page has to say where the report is of an old scan."""
+        scan = self.scan.scan
+        return None if self.newest is None else OldScan(scan.id, scan.started_at, self.newest)
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -78,34 +87,40 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class TemplateNotes:
-    """What the pages about all templates tell of one under one profile: its findings and why its flags are so."""
+    """What the pages about all templates tell of one under one profile: its findings, why its flags are so, and its
+    reasoning efforts as they were tried."""
 
     findings: tuple[Finding, ...]
     claims: tuple[Claim, ...]
+    efforts: tuple[Effort, ...] = ()
 
 
 AllNotes = Mapping[tuple[str, str], TemplateNotes]
 """By SHA-256 and profile."""
 
 
-def read_overview(engine: Engine) -> Overview:
-    """Reads the database. Raises UsageError when there is no scan yet, DatabaseError when the database fails."""
-    files = tuple(queries.files(engine))
-    templates = queries.templates(engine)
+def read_overview(engine: Engine, scan_id: int | None = None) -> Overview:
+    """Reads the database: its newest state, or with a number what that scan saw. Raises UsageError when there is no
+    such scan, or none yet; DatabaseError when the database fails."""
+    scan = queries.scan_summary(engine, scan_id)
+    files = tuple(queries.files(engine, scan_id))
+    templates = queries.templates(engine, scan_id)
+    changes = queries.changes_of_scan(engine, scan_id)
     return Overview(
-        scan=queries.scan_summary(engine),
+        scan=scan,
         root=_common_folder(file.path for file in files),
         files=files,
         templates=templates,
-        claim_counts=queries.claim_counts(engine),
-        combinations=queries.combinations(engine),
-        efforts=queries.effort_counts(engine),
-        outliers=queries.outlier_list(engine),
-        changes=_changes(engine),
-        file_findings=_file_findings(engine),
+        claim_counts=queries.claim_counts(engine, scan_id),
+        combinations=queries.combinations(engine, scan_id),
+        outliers=queries.outlier_list(engine, scan_id),
+        changes=changes,
+        former=queries.templates(engine, changes[0].old_scan_id) if changes else (),
+        file_findings=queries.file_findings(engine, scan_id),
         verified=_verified(engine, files),
         held=_held(files),
         starts=_starts(files, templates),
+        newest=_newer_scan(engine, scan_id),
     )
 
 
@@ -121,6 +136,7 @@ def notes_of(detail: TemplateDetail) -> dict[tuple[str, str], TemplateNotes]:
         (detail.sha256, analysis.result.profile): TemplateNotes(
             findings=analysis.result.findings,
             claims=claims(analysis.result.capabilities, analysis.result.probes, analysis.result.observations),
+            efforts=analysis.result.efforts,
         )
         for analysis in detail.analyses
     }
@@ -171,19 +187,7 @@ def _serving(files: Iterable[LatestFile]) -> dict[str, LatestFile]:
     return serving
 
 
-def _changes(engine: Engine) -> tuple[Change, ...]:
-    """None before there are two finished scans: the view would be asked for nothing, and takes seconds to say so."""
-    finished = [scan for scan in queries.scans(engine) if scan.status == "finished"]
-    return queries.change_list(engine) if len(finished) > 1 else ()
-
-
-def _file_findings(engine: Engine) -> tuple[FileFinding, ...]:
-    """Those findings of the query that belong to no template; the others are read with their templates."""
-    columns, rows = queries.run_named(engine, "findings")
-    found = []
-    for row in rows:
-        named = dict(zip(columns, row, strict=True))
-        if named["sha256"] is None:
-            path, text, evidence = str(named["path"]), str(named["text"]), str(named["evidence"])
-            found.append(FileFinding(path, Severity(str(named["severity"])), str(named["rule"]), text, evidence))
-    return tuple(found)
+def _newer_scan(engine: Engine, scan_id: int | None) -> int | None:
+    """The newest finished scan, if it is newer than the one that was asked for."""
+    newest = queries.newest_finished(engine)
+    return newest if scan_id is not None and newest is not None and newest > scan_id else None

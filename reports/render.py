@@ -1,4 +1,7 @@
-"""Page dataclasses → HTML. Everything is escaped; no template text can become markup, style or script."""
+"""Page dataclasses → HTML, and single blocks of them → HTML or Markdown.
+
+Everything is escaped; no template text can become markup, style or script.
+"""
 
 from __future__ import annotations
 
@@ -10,50 +13,85 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.runtime import Macro
 from jinja2_fragments import render_block
 
-from reports.drawing import centre, draw
+from reports.drawing import ShareDrawing, bars, centre, draw, draw_shares
+from reports.gutters import by_key
+from reports.markdown import finalized, linked
 from reports.marks import MARK_WORDS, mark_of
+from reports.overview import OldScan
 from reports.pages import (
     CapabilityPage,
     ChangesPage,
     CombinationsPage,
+    ComparePage,
     FailuresPage,
     FindingsPage,
     IndexPage,
     ModelsPage,
+    OutliersPage,
     Page,
     TemplatePage,
+    TemplatesPage,
 )
+from reports.pages.blocks import Block, ChangesBlock, OutliersBlock, SummaryBlock
+from reports.pages.changed import ChangedRow
+from reports.pages.distribution import Share
+from reports.pages.effort_matrix import EFFORT_MEANINGS, EFFORT_SHAPES
+from reports.pages.outliers import OutlierRow
+from reports.source_html import code, numbered
 from reports.text import plain, pretty, rendered, visible
 from reports.words import ERROR_KINDS, LABELS, slug
 from scanner.judge.verdicts import STARTING_CONVERSATIONS
 from scanner.results import CAPABILITIES
 
-_TEMPLATES: Mapping[type[Page], str] = {
+_TEMPLATES: Mapping[type[Page | Block], str] = {
     IndexPage: "index.html.jinja",
+    SummaryBlock: "index.html.jinja",
+    OutliersBlock: "index.html.jinja",
+    ChangesBlock: "index.html.jinja",
+    OutliersPage: "outliers.html.jinja",
+    TemplatesPage: "templates.html.jinja",
     ModelsPage: "models.html.jinja",
     FailuresPage: "failures.html.jinja",
     ChangesPage: "changes.html.jinja",
     FindingsPage: "findings.html.jinja",
     CapabilityPage: "capability.html.jinja",
     CombinationsPage: "combinations.html.jinja",
+    ComparePage: "compare.html.jinja",
     TemplatePage: "template.html.jinja",
 }
 
+_MARKDOWN: Mapping[type[Block], str] = {
+    SummaryBlock: "summary.md.jinja",
+    OutliersBlock: "outliers.md.jinja",
+    ChangesBlock: "changes.md.jinja",
+}
 
-def render_page(page: Page) -> str:
-    """A whole page. It holds no lone surrogates, so it can be written as UTF-8."""
-    return _environment().get_template(_TEMPLATES[type(page)]).render(_context(page))
+_MACROS = ("parts.html.jinja", "run_parts.html.jinja", "index_parts.html.jinja")
 
 
-def render_fragment(page: Page, block: str) -> str:
+def render_page(page: Page, old_scan: OldScan | None = None) -> str:
+    """A whole page; one of an old scan says so. It holds no lone surrogates, so it can be written as UTF-8."""
+    return _environment().get_template(_TEMPLATES[type(page)]).render(_context(page), old_scan=old_scan)
+
+
+def render_fragment(page: Page | Block, block: str, *, base: str | None = "") -> str:
     """One block of a page's template by itself, `main` for all but the frame. Raises jinja2_fragments'
-    BlockNotFoundError for a block that it has not."""
-    return render_block(_environment(), _TEMPLATES[type(page)], block, _context(page))
+    BlockNotFoundError for a block that it has not.
+
+    What is made of a Block needs no stylesheet; its links lead to the report at the address `base`, None: nowhere.
+    """
+    return render_block(_environment(), _TEMPLATES[type(page)], block, _context(page, base))
 
 
-def _context(page: Page) -> dict[str, object]:
-    nested = isinstance(page, TemplatePage | CapabilityPage)
-    return {"page": page, "up": "../" if nested else ""}
+def render_markdown(block: Block, *, base: str | None = None) -> str:
+    """A block as Markdown (GitHub's, for its tables). Links as in `render_fragment`."""
+    template = _markdown_environment().get_template(_MARKDOWN[type(block)])
+    return template.render(page=block, address=lambda page: None if base is None else f"{base}{page}")
+
+
+def _context(page: Page | Block, base: str | None = "") -> dict[str, object]:
+    nested = isinstance(page, TemplatePage | CapabilityPage | ComparePage)
+    return {"page": page, "up": "../" if nested else "", "base": base, "alone": isinstance(page, Block)}
 
 
 @lru_cache(maxsize=1)
@@ -75,7 +113,11 @@ def _environment() -> Environment:
         slug=slug,
         draw=draw,
         centre=centre,
+        bars=bars,
+        code=code,
+        numbered=numbered,
         error_kind=_error_kind,
+        shares=_shares,
     )
     environment.globals.update(
         CAPABILITIES=CAPABILITIES,
@@ -83,11 +125,40 @@ def _environment() -> Environment:
         MARK_WORDS=MARK_WORDS,
         STARTING_CONVERSATIONS=STARTING_CONVERSATIONS,
         mark_of=mark_of,
+        gutters_by_key=by_key,
+        EFFORT_MEANINGS=EFFORT_MEANINGS,
+        EFFORT_SHAPES=EFFORT_SHAPES,
     )
     # Imported by each template they would be out of reach of a block that is rendered by itself.
-    parts = vars(environment.get_template("parts.html.jinja").module)
-    environment.globals.update({name: part for name, part in parts.items() if isinstance(part, Macro)})
+    for file in _MACROS:
+        parts = vars(environment.get_template(file).module)
+        environment.globals.update({name: part for name, part in parts.items() if isinstance(part, Macro)})
     return environment
+
+
+@lru_cache(maxsize=1)
+def _markdown_environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("reports"),
+        # Markdown is escaped otherwise, by what every expression passes through.
+        autoescape=False,  # noqa: S701
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=finalized,
+    )
+    environment.filters.update(number=_number, moment=_moment, linked=linked, template_name=_template_name)
+    return environment
+
+
+def _template_name(row: OutlierRow | ChangedRow) -> str:
+    """As the macro `named`, in plain text."""
+    return row.path if row.variant in ("", "default") else f"{row.path} · {row.variant}"
+
+
+def _shares(share: Share) -> ShareDrawing:
+    observed = share.observed if share.judged else None
+    return draw_shares(share.claiming, share.analysed, over=share.over, under=share.under, observed=observed)
 
 
 def _shown(value: object) -> object:

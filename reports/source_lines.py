@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from scanner.results import Finding, ParseError, ProbeRun
+from scanner.judge.verdicts import DECIDING_PROBES, DECIDING_VALUES
+from scanner.results import Finding, ParseError, ProbeRun, Read
 
 # llama.cpp takes each of these for one line end; the marks below keep the carriage returns in sight.
 _LINE = re.compile(rb"([^\r\n]*)(\r\n|\r|\n|\Z)")
@@ -17,13 +18,15 @@ _TOKEN = re.compile(rb"\w+|'[^'\n]*'|\"[^\"\n]*\"|[\x80-\xff]+|.", re.DOTALL)
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A piece of a line. `paths` are the values of a request read exactly here (none: plain text), `probes` those
-    that read them; `used` says that llama.cpp counts one of them as used. `place` is `line:column`."""
+    that read them; `used` says that llama.cpp counts one of them as used, `decides` names the capabilities that one of
+    these reads decides. `place` is `line:column`."""
 
     text: str
     place: str = ""
     paths: tuple[str, ...] = ()
     probes: tuple[str, ...] = ()
     used: bool = False
+    decides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,13 @@ class LineNote:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """One line, its number from 1. Bytes that are not UTF-8 are lone surrogates in `text`, as Python decodes them."""
+    """One line, its number from 1. Bytes that are not UTF-8 are lone surrogates in `text`, as Python decodes them.
+    `ran` is the key of its gutter: a digit a probe, 1 where that ran the line; empty where there is nothing to run."""
 
     number: int
     segments: tuple[Segment, ...]
     notes: tuple[LineNote, ...] = ()
+    ran: str = ""
 
 
 @dataclass(slots=True)
@@ -50,6 +55,7 @@ class _Reading:
 
     paths: dict[str, None]
     probes: dict[str, None]
+    decides: dict[str, None]
     used: bool = False
 
 
@@ -57,13 +63,24 @@ _Readings = dict[int, dict[int, _Reading]]
 
 
 def source_lines(
-    source: bytes, runs: Sequence[ProbeRun], findings: Iterable[Finding], parse_error: ParseError | None
+    source: bytes,
+    runs: Sequence[ProbeRun],
+    findings: Iterable[Finding],
+    parse_error: ParseError | None,
+    ran: Mapping[int, str] | None = None,
 ) -> tuple[SourceLine, ...]:
-    """The lines of a template as llama.cpp counts them; places outside the source are left out."""
+    """The lines of a template as llama.cpp counts them; places outside the source are left out. `ran` has the key of a
+    line's gutter, where it is known which lines ran."""
     readings = _readings(runs)
     notes = _notes(runs, findings, parse_error)
+    keys = ran or {}
     return tuple(
-        SourceLine(number, _segments(number, text, readings.get(number, {})), tuple(notes.get(number, ())))
+        SourceLine(
+            number,
+            _segments(number, text, readings.get(number, {})),
+            tuple(notes.get(number, ())),
+            keys.get(number, ""),
+        )
         for number, text in enumerate(_split(source), 1)
     )
 
@@ -80,10 +97,17 @@ def _readings(runs: Sequence[ProbeRun]) -> _Readings:
         for read in run.reads:
             if read.line is None or read.column is None:
                 continue
-            reading = places.setdefault(read.line, {}).setdefault(read.column, _Reading({}, {}))
+            reading = places.setdefault(read.line, {}).setdefault(read.column, _Reading({}, {}, {}))
             reading.paths[read.path] = reading.probes[run.name] = None
+            reading.decides |= dict.fromkeys(_decides(run, read))
             reading.used = reading.used or read.used
     return places
+
+
+def _decides(run: ProbeRun, read: Read) -> list[str]:
+    return [
+        name for name, probes in DECIDING_PROBES.items() if run.name in probes and DECIDING_VALUES[name] == read.path
+    ]
 
 
 def _segments(number: int, line: bytes, readings: dict[int, _Reading]) -> tuple[Segment, ...]:
@@ -103,6 +127,7 @@ def _segments(number: int, line: bytes, readings: dict[int, _Reading]) -> tuple[
                 tuple(reading.paths),
                 tuple(reading.probes),
                 reading.used,
+                tuple(reading.decides),
             )
         )
         done = end

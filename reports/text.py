@@ -22,6 +22,7 @@ _HIDING = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp", "Zs"})
 _ALSO = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\ufffd")
 _IDEOGRAPHIC_SPACE = "\u3000"
 _TRAILING_BLANKS = re.compile(r"[ \t]+(?=\r?\n|\Z)")
+_LINE_END = '<i class="nl"></i>\n'
 
 
 def plain(text: str) -> str:
@@ -34,19 +35,16 @@ def plain(text: str) -> str:
 
 def visible(text: str) -> Markup:
     """Text as HTML for the inside of an element, hidden characters as marks; line ends and tabs stay."""
-    escaped = str(escape(text))
-    if escaped.isascii() and escaped.isprintable():
-        return Markup(escaped)  # noqa: S704 - escaped above
-    return Markup(_CANDIDATE.sub(lambda match: _marked(match[0]), escaped))  # noqa: S704 - escaped above
+    return Markup(_visible(text))  # noqa: S704 - escaped there
 
 
 def rendered(parts: Iterable[Part]) -> Markup:
     """A prompt as HTML: the request's own text in `<mark>`, blanks at the ends of lines and the line ends marked."""
     shown = []
     for piece, is_input, blank in _pieces(tuple(parts)):
-        html = _blanks(piece) if blank else visible(piece).replace("\n", Markup('<i class="nl"></i>\n'))
-        shown.append(Markup('<mark title="from the request">{}</mark>').format(html) if is_input else html)
-    return Markup("").join(shown)
+        html = _blanks(piece) if blank else _visible(piece).replace("\n", _LINE_END)
+        shown.append(f'<mark title="from the request">{html}</mark>' if is_input else html)
+    return Markup("".join(shown))  # noqa: S704 - every piece was escaped
 
 
 def pretty(data: object) -> Markup:
@@ -78,8 +76,16 @@ def _pieces(parts: tuple[Part, ...]) -> Iterator[tuple[str, bool, bool]]:
             offset = stop
 
 
-def _blanks(blanks: str) -> Markup:
-    return Markup('<span class="ws" title="{} at the end of the line">{}</span>').format(_counted(blanks), blanks)
+def _visible(text: str) -> str:
+    """As `visible`. A `Markup` would check every piece that is added to it again, and there are very many."""
+    escaped = str(escape(text))
+    if escaped.isascii() and escaped.isprintable():
+        return escaped
+    return _CANDIDATE.sub(lambda match: _marked(match[0]), escaped)
+
+
+def _blanks(blanks: str) -> str:
+    return f'<span class="ws" title="{_counted(blanks)} at the end of the line">{blanks}</span>'
 
 
 def _counted(blanks: str) -> str:

@@ -70,6 +70,22 @@ BEHAVIOUR_QUESTIONS: Mapping[str, str] = {
     "reference": "the same conversations as transformers renders them",
 }
 
+SCENARIO_TITLES: Mapping[str, str] = {
+    "user": "one user message",
+    "system": "a system message, then the user",
+    "late-system": "a system message after the first turn",
+    "text-parts": "content as two text parts",
+    "turns": "three turns",
+    "tools": "a tool is offered",
+    "tool-call": "a call, its result, the answer, the next question",
+    "parallel-calls": "two calls at once and their results",
+    "nested-arguments": "arguments with lists, objects, null and numbers",
+    "reasoning": "a history with reasoning",
+    "reasoning-call": "reasoning, text and a call in one message",
+    "prefill": "the assistant's own words are to be continued",
+}
+"""What is sent in each standard conversation (`scanner.chat.scenarios`, where a test holds them equal)."""
+
 ERROR_KINDS: Mapping[str, str] = {
     "raised": "the template raised",
     "runtime": "failed",

@@ -8,50 +8,42 @@ from __future__ import annotations
 import io
 import json
 import os
-import shlex
-import signal
 import sys
-import time
-import webbrowser
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from scanner import __version__, answers
 from scanner.chat.selection import DEFAULT
 from scanner.commands.options import (
+    DEFAULT_DATABASE,
     EXIT_FAILED,
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
     EXIT_USAGE,
+    database_hint,
+    database_option,
     format_option,
     is_terminal,
     model_files,
     now_option,
-    print_json,
     print_lines,
+    profile_option,
+    profiles_of,
     write,
 )
 from scanner.commands.render import render
-from scanner.console import Bar, rows_as, visible
+from scanner.commands.report import report, write_report_of
+from scanner.commands.scan import scan
+from scanner.console import rows_as, visible
 from scanner.errors import CapscanError, UsageError
 from scanner.explain import explain_answer
 from scanner.export import template_document
 from scanner.judge import ALL_RULES
 from scanner.pipeline import analyse_profiles
-from scanner.probe.profiles import CURRENT, PROFILES
-from scanner.results import (
-    Outcome,
-    Severity,
-    Verdict,
-    Verification,
-)
-from scanner.silence import FoundIn, Sifted, Silences, reaches
-from scanner.silence import load as load_silences
+from scanner.results import Outcome, Verdict, Verification
 from scanner.verify import (
     Held,
     Server,
@@ -67,37 +59,9 @@ from scanner.verify import (
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-Command = TypeVar("Command", bound=Callable[..., object])
-
-DEFAULT_DATABASE = "capscan.db"
 DEMO_DIRECTORY = "capscan-demo"
 
-database_option = click.option(
-    "--db",
-    "database",
-    envvar="CAPSCAN_DB",
-    default=DEFAULT_DATABASE,
-    show_default=True,
-    metavar="URL|FILE",
-    help="Database: a file, or an SQLAlchemy URL. Also $CAPSCAN_DB.",
-)
-ALL = "all"
-
-profile_option = click.option(
-    "--profile",
-    type=click.Choice([*PROFILES, ALL]),
-    default=CURRENT.name,
-    show_default=True,
-    help="Engine profile: the llama.cpp build whose flags are computed; all shows what changes between builds.",
-)
-
-
 behaviours_option = click.option("--behaviours", is_flag=True, help="Show all behaviours, also the usual ones.")
-
-
-def profiles_of(profile: str) -> tuple[str, ...]:
-    """The profiles that `--profile` means, newest first."""
-    return tuple(PROFILES) if profile == ALL else (profile,)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -165,117 +129,6 @@ def probe(
     if form == "json":
         click.echo(json.dumps(documents, ensure_ascii=False, indent=2))
     return EXIT_FAILED if failed else 0
-
-
-# -- scan --------------------------------------------------------------------------------------------------------------
-
-
-@cli.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@database_option
-@profile_option
-@now_option
-@format_option("table", "json")
-@click.option("--workers", type=click.IntRange(1, 256), default=os.cpu_count() or 1, show_default=True)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0.1),
-    default=30.0,
-    show_default=True,
-    help="Seconds for one file or template.",
-)
-@click.option("--memory", type=click.IntRange(min=256), default=2048, show_default=True, help="MiB for one worker.")
-@click.option(
-    "--fail-on",
-    "fail_on",
-    metavar="error|warning|note|RULE",
-    help="Exit with 1 on findings of this severity or worse, or of this rule.",
-)
-@click.option("--quiet", is_flag=True, help="No progress bar.")
-def scan(
-    paths: tuple[str, ...],
-    database: str,
-    profile: str,
-    clock: float | None,
-    form: str,
-    workers: int,
-    timeout: float,
-    memory: int,
-    fail_on: str | None,
-    quiet: bool,
-) -> int:
-    """Scan files and folders into the database and say what was found.
-
-    Files that have not changed since the last scan are not opened again.
-    """
-    from scanner.pool import TaskLimits
-    from scanner.scan import ScanOptions, run_scan
-    from scanner.store.session import open_database
-
-    _check_fail_on(fail_on)
-    silences = load_silences(Path.cwd())
-    options = ScanOptions(workers, profiles_of(profile), clock, TaskLimits(timeout, memory * 1024**2))
-    engine = open_database(database)
-    bar = Bar(quiet=quiet)
-    started = time.perf_counter()
-    try:
-        with _sigterm_as_interrupt():
-            number = run_scan(engine, paths, options, progress=bar)
-    finally:
-        bar.close()
-    sifted = _sifted(database, number, silences)
-    missing = _print_summary(database, number, form, time.perf_counter() - started, sifted)
-    if missing:
-        return EXIT_FAILED
-    reaching = [row for row in sifted.kept if fail_on and reaches([row], fail_on)]
-    print_lines(answers.failing_lines(fail_on or "", reaching), err=True)
-    return EXIT_FINDINGS if reaching else 0
-
-
-@contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """A service manager ends a scan with SIGTERM: like Ctrl-C, that keeps what was done."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _check_fail_on(fail_on: str | None) -> None:
-    known = {*Severity, *[rule.slug for rule in ALL_RULES]}
-    if fail_on is not None and fail_on not in known:
-        raise UsageError(f"--fail-on {fail_on}: neither error, warning, note nor a rule (capscan rules lists them)")
-
-
-def _sifted(database: str, scan: int, silences: Silences) -> Sifted:
-    """The findings in the scan's own files, parted into those that count and those that are silenced."""
-    from scanner.store import queries
-    from scanner.store.session import open_database
-
-    found = queries.findings_of_scan(open_database(database), scan)
-    return silences.sift(FoundIn(held.rule, held.severity, held.path, held.sha256) for held in found)
-
-
-def _print_summary(database: str, number: int, form: str, seconds: float, sifted: Sifted) -> bool:
-    """Print the summary; gives whether a path that was asked for does not exist."""
-    from scanner.store.session import open_database
-    from scanner.summary import read_summary, summary_document, summary_lines
-
-    summary = read_summary(open_database(database), number)
-    if form == "json":
-        silenced = [{**asdict(one.row), "reason": one.reason} for one in sifted.silenced]
-        print_json({**summary_document(summary), "silenced": silenced})
-    else:
-        print_lines(summary_lines(summary, seconds, _database_hint(database), silenced=sifted.line()))
-    given = summary.scan.scan.sources
-    return any(not Path(path).exists() for path in given)
-
-
-def _database_hint(database: str) -> str:
-    """What has to be added to the next command for the same database."""
-    usual = database == DEFAULT_DATABASE or os.environ.get("CAPSCAN_DB") == database
-    return "" if usual else f" --db {shlex.quote(database)}"
 
 
 # -- verify ------------------------------------------------------------------------------------------------------------
@@ -451,38 +304,6 @@ def query(name: str | None, database: str, sql: str | None, listing: bool, secon
 
 
 @cli.command()
-@database_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("report"),
-    show_default=True,
-    help="Folder of the report.",
-)
-@click.option("--open", "opens", is_flag=True, help="Open it in a browser.")
-def report(database: str, output: Path, opens: bool) -> int:
-    """Write the report as static pages."""
-    index = _write_report(database, output)
-    if opens:
-        webbrowser.open(index.absolute().as_uri())
-    return 0
-
-
-def _write_report(database: str, output: Path) -> Path:
-    from reports import write_report
-    from scanner.scan import utc_now
-    from scanner.store.migrate import ensure_current
-    from scanner.store.session import open_database
-
-    engine = open_database(database)
-    ensure_current(engine, create=False)
-    written = write_report(engine, output, now=utc_now)
-    click.echo(f"{written.pages} pages ({written.unchanged} unchanged), {written.bytes / 1e6:.1f} MB: {written.index}")
-    return written.index
-
-
-@cli.command()
 @click.argument("slug", required=False)
 @format_option("table", "json")
 def rules(slug: str | None, form: str) -> int:
@@ -526,7 +347,7 @@ def current_revision(database: str) -> int:
     found = current(engine)
     ours = head()
     older = found is None or found < ours
-    hint = f": capscan db upgrade{_database_hint(database)}" if older else ", which is older"
+    hint = f": capscan db upgrade{database_hint(database)}" if older else ", which is older"
     note = "" if found == ours else f" (this Capscan works with {ours}{hint})"
     click.echo(f"{database_name(engine)}: revision {found or 'none'}{note}")
     return 0
@@ -552,12 +373,14 @@ def demo(context: click.Context, directory: Path) -> int:
     click.echo(f"$ capscan scan {models} --db {database}")
     context.invoke(scan, paths=(str(models),), database=database)
     click.echo(f"\n$ capscan report --db {database} -o {directory / 'report'}")
-    index = _write_report(database, directory / "report")
+    index = write_report_of(database, directory / "report")
     click.echo(f"\nOpen {index} in a browser. Next: capscan query outliers --db {database}")
     return 0
 
 
 cli.add_command(render)
+cli.add_command(report)
+cli.add_command(scan)
 
 
 # -- running -----------------------------------------------------------------------------------------------------------

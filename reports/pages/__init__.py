@@ -7,20 +7,26 @@ changes, and else its file is left alone.
 from reports.pages.capability import CapabilityPage, capability_pages
 from reports.pages.changes import ChangesPage, changes_page
 from reports.pages.combinations import CombinationsPage, combinations_page
+from reports.pages.compare import ComparePage, compare_page
 from reports.pages.failures import FailuresPage, failures_page
 from reports.pages.findings import FindingsPage, findings_page
 from reports.pages.index import IndexPage, index_page
 from reports.pages.models import ModelsPage, models_page
+from reports.pages.outliers import OutliersPage, outliers_page
 from reports.pages.template import TemplatePage, template_page
+from reports.pages.templates import TemplatesPage, templates_page
 
 Page = (
     IndexPage
+    | OutliersPage
+    | TemplatesPage
     | ModelsPage
     | FailuresPage
     | ChangesPage
     | FindingsPage
     | CapabilityPage
     | CombinationsPage
+    | ComparePage
     | TemplatePage
 )
 
@@ -28,18 +34,24 @@ __all__ = [
     "CapabilityPage",
     "ChangesPage",
     "CombinationsPage",
+    "ComparePage",
     "FailuresPage",
     "FindingsPage",
     "IndexPage",
     "ModelsPage",
+    "OutliersPage",
     "Page",
     "TemplatePage",
+    "TemplatesPage",
     "capability_pages",
     "changes_page",
     "combinations_page",
+    "compare_page",
     "failures_page",
     "findings_page",
     "index_page",
     "models_page",
+    "outliers_page",
     "template_page",
+    "templates_page",
 ]

@@ -11,10 +11,11 @@ from reports.pages.rows import TemplateRow, template_rows
 
 @dataclass(frozen=True, slots=True)
 class CombinationGroup:
-    """One set of flags, under one profile, with its templates."""
+    """One set of flags, under one profile, with its templates and how many files hold them."""
 
     profile: str
     flags: Flags
+    files: int
     templates: tuple[TemplateRow, ...]
 
 
@@ -33,7 +34,7 @@ def combinations_page(overview: Overview, notes: AllNotes) -> CombinationsPage:
     for row in template_rows(overview, notes):
         members.setdefault((row.profile, row.flags.claimed), []).append(row)
     groups = tuple(
-        CombinationGroup(one.profile, flags, tuple(members.get((one.profile, flags.key), ())))
+        CombinationGroup(one.profile, flags, one.files, tuple(members.get((one.profile, flags.key), ())))
         for one in overview.combinations
         for flags in (flags_of(one.flags),)
     )

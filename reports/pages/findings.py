@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.overview import AllNotes, Overview, page_id
 from reports.pages.rows import severity_counts
-from scanner.judge.rules import FILE_RULES, RULES
+from scanner.judge.rules import ALL_RULES
 from scanner.results import Severity
 
 
@@ -27,12 +27,15 @@ class FoundAt:
 
 @dataclass(frozen=True, slots=True)
 class RuleGroup:
-    """A rule and everything it found."""
+    """A rule and everything it found: in how many templates (0 where it looks at files), and what number of files is
+    concerned."""
 
     rule: str
     severity: Severity
     meaning: str
     remedy: str
+    templates: int
+    files: int
     found: tuple[FoundAt, ...]
 
 
@@ -48,25 +51,26 @@ class FindingsPage:
 def findings_page(overview: Overview, notes: AllNotes) -> FindingsPage:
     """All findings, by severity, then in the order of the rules."""
     found = _found_by_rule(overview, notes)
-    texts = {rule.slug: (rule.meaning, rule.remedy) for rule in RULES}
-    texts |= {rule.slug: (rule.meaning, rule.remedy) for rule in FILE_RULES}
-    order = {rule: place for place, rule in enumerate(texts)}
-    worst_first = list(Severity)
-    keys = sorted(found, key=lambda key: (worst_first.index(key[0]), order.get(key[1], len(order)), key[1]))
+    worst_first, order = list(Severity), list(_TEXTS)
+    keys = sorted(
+        found,
+        key=lambda key: (worst_first.index(key[0]), order.index(key[1]) if key[1] in _TEXTS else len(order), key[1]),
+    )
+    holders = {
+        page_id(sha256): {overview.shown(path) for path, _variant in held} for sha256, held in overview.held.items()
+    }
     return FindingsPage(
         root=overview.root,
         totals=severity_counts(overview, notes),
-        rules=tuple(
-            RuleGroup(
-                rule=rule,
-                severity=severity,
-                meaning=texts.get(rule, ("A rule that this version of Capscan does not know.", ""))[0],
-                remedy=texts.get(rule, ("", ""))[1],
-                found=tuple(found[severity, rule]),
-            )
-            for severity, rule in keys
-        ),
+        rules=tuple(_rule_group(severity, rule, found[severity, rule], holders) for severity, rule in keys),
     )
+
+
+def _rule_group(severity: Severity, rule: str, found: Sequence[FoundAt], holders: Mapping[str, set[str]]) -> RuleGroup:
+    meaning, remedy = _TEXTS.get(rule, ("A rule that this version of Capscan does not know.", ""))
+    pages = {one.page for one in found if one.page is not None}
+    files = {one.path for one in found if one.page is None}.union(*(holders.get(page, set()) for page in pages))
+    return RuleGroup(rule, severity, meaning, remedy, len(pages), len(files), tuple(found))
 
 
 def _found_by_rule(overview: Overview, notes: AllNotes) -> dict[tuple[Severity, str], list[FoundAt]]:
@@ -90,3 +94,7 @@ def _found_by_rule(overview: Overview, notes: AllNotes) -> dict[tuple[Severity, 
         at = FoundAt(None, overview.scan.scan.profile, path, "", 1, None, whole.text, whole.evidence)
         found.setdefault((whole.severity, whole.rule), []).append(at)
     return found
+
+
+_TEXTS = {rule.slug: (rule.meaning, rule.remedy) for rule in ALL_RULES}
+"""What each rule means, and its remedy, in the order of the rules."""

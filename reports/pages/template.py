@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from reports.builds import Flip, flips, oldest_first
+from reports.gutters import Gutter, gutters, lines_run
 from reports.marks import Flags, flags_of, legend_of
 from reports.overview import AllNotes, Overview, page_id
+from reports.pages.prompts import PromptPair, prompt_pairs
 from reports.pages.rows import worst_first
+from reports.pages.runs import ProbeView, RunView, probe_view, run_view
 from reports.source_lines import SourceLine, source_lines
-from reports.words import BEHAVIOUR_QUESTIONS, OUTCOME_MEANINGS, PROBE_TITLES
-from scanner.judge.verdicts import DECIDING_PROBES, Claim, Place, difference_text, is_usual, judgement, place_of
-from scanner.results import Behaviour, Effort, Finding, Outcome, Part, ProbeRun, RunError, StartCheck, Verdict
+from reports.words import BEHAVIOUR_QUESTIONS, OUTCOME_MEANINGS
+from scanner.judge import ALL_RULES
+from scanner.judge.verdicts import DECIDING_PROBES, Claim, difference_text, is_usual, judgement
+from scanner.results import (
+    Behaviour,
+    Capabilities,
+    Effort,
+    Finding,
+    Outcome,
+    StartCheck,
+    TemplateResult,
+    Verdict,
+)
 from scanner.store.queries import Analysis, StoredVerification, TemplateDetail
+
+DECISIVE = frozenset(probe for probes in DECIDING_PROBES.values() for probe in probes)
+REMEDIES = {rule.slug: rule.remedy for rule in ALL_RULES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,36 +44,33 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRow:
-    """A value of the request that a probe read."""
+class FindingView:
+    """A finding, and what can be done about it."""
 
-    path: str
-    used: bool
-    ops: tuple[str, ...]
-    place: Place | None
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeView:
-    """One probe run: what it tries and decides, what was sent, what came back, what was read."""
-
-    name: str
-    title: str
-    decides: tuple[str, ...]
-    ok: bool
-    error: RunError | None
-    milliseconds: float
-    conversation: Mapping[str, object]
-    parts: tuple[Part, ...]
-    reads: tuple[ReadRow, ...]
+    finding: Finding
+    remedy: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """A claim, and whether it is right, in one sentence."""
+    """A claim, and whether it is right, in one sentence. `probes` decided it and are shown with it, `elsewhere` names
+    those that are shown with a claim before; `observed` is the conversation of our own that tells what is true."""
 
     claim: Claim
     judgement: str
+    probes: tuple[ProbeView, ...]
+    elsewhere: tuple[str, ...]
+    observed: RunView | None
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """Another template to compare this one with, the page that does so (`compare`), and why."""
+
+    compare: str
+    path: str
+    variant: str
+    relation: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +83,15 @@ class BehaviourView:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherProfile:
-    """The template under another engine profile."""
+class BuildRow:
+    """The template under one engine profile, and what flips against the build before it; `shown` is the profile that
+    the rest of the page speaks of."""
 
     profile: str
     outcome: Outcome
     flags: Flags
+    flips: tuple[Flip, ...]
+    shown: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +107,8 @@ class VerifiedView:
 @dataclass(frozen=True, slots=True)
 class TemplatePage:
     """One template, under the report's profile or else the first one it was analysed under. `start` as in
-    `TemplateResult.server_start`."""
+    `TemplateResult.server_start`; `undecided` are probes that decide no flag, `builds`
+    oldest first; without `gutters` it is not known which lines ran."""
 
     page: str
     sha256: str
@@ -107,29 +125,30 @@ class TemplatePage:
     flags: Flags
     holders: tuple[Holder, ...]
     claims: tuple[ClaimView, ...]
+    undecided: tuple[ProbeView, ...]
     efforts: tuple[Effort, ...]
     free_text_effort: str | None
     behaviours: tuple[BehaviourView, ...]
-    findings: tuple[Finding, ...]
-    probes: tuple[ProbeView, ...]
-    others: tuple[OtherProfile, ...]
+    findings: tuple[FindingView, ...]
+    probes: tuple[str, ...]
+    builds: tuple[BuildRow, ...]
     verified: tuple[VerifiedView, ...]
+    relatives: tuple[Relative, ...]
     source: tuple[SourceLine, ...]
+    gutters: tuple[Gutter, ...]
+    prompts: tuple[PromptPair, ...]
     legend: tuple[Flags, ...]
 
 
-def template_page(overview: Overview, detail: TemplateDetail, notes: AllNotes) -> TemplatePage:
+def template_page(
+    overview: Overview, detail: TemplateDetail, notes: AllNotes, relatives: tuple[Relative, ...] = ()
+) -> TemplatePage:
     """The page of one template; it has at least one analysis."""
-    chosen = _main_analysis(detail, overview.scan.scan.profile)
+    chosen = main_analysis(detail, overview.scan.scan.profile)
     result = chosen.result
-    noted = notes[detail.sha256, result.profile]
-    flags = flags_of(result.capabilities, chosen.observed)
-    others = tuple(
-        OtherProfile(other.result.profile, other.result.outcome, flags_of(other.result.capabilities))
-        for other in detail.analyses
-        if other is not chosen
-    )
     holders = _holders(overview, detail)
+    builds = _builds(detail, chosen)
+    ran = lines_run(result.probes, result.lines)
     return TemplatePage(
         page=page_id(detail.sha256),
         sha256=detail.sha256,
@@ -143,19 +162,58 @@ def template_page(overview: Overview, detail: TemplateDetail, notes: AllNotes) -
         handler=result.handler,
         start=result.server_start,
         patches=result.patches,
-        flags=flags,
+        flags=flags_of(result.capabilities, chosen.observed),
         holders=holders,
-        claims=tuple(ClaimView(claim, judgement(claim)) for claim in noted.claims),
+        claims=_claims(notes[detail.sha256, result.profile].claims, result),
+        undecided=tuple(probe_view(run) for run in result.probes if run.name not in DECISIVE),
         efforts=result.efforts,
         free_text_effort=result.free_text_effort,
         behaviours=tuple(_behaviour_view(one) for one in result.behaviours),
-        findings=worst_first(result.findings),
-        probes=tuple(_probe_view(run) for run in result.probes),
-        others=others,
+        findings=tuple(FindingView(one, REMEDIES.get(one.rule, "")) for one in worst_first(result.findings)),
+        probes=tuple(run.name for run in result.probes),
+        builds=builds,
         verified=tuple(_verified(found) for found in detail.verifications),
-        source=source_lines(detail.source, result.probes, result.findings, result.parse_error),
-        legend=legend_of([flags, *(other.flags for other in others)]),
+        relatives=relatives,
+        source=source_lines(detail.source, result.probes, result.findings, result.parse_error, ran),
+        gutters=gutters(ran.values(), result.probes),
+        prompts=prompt_pairs(result.renders),
+        legend=legend_of(build.flags for build in builds),
     )
+
+
+def _claims(claims: Iterable[Claim], result: TemplateResult) -> tuple[ClaimView, ...]:
+    """Each probe is shown with the first claim that it decides."""
+    runs = {run.name: run for run in result.probes}
+    observed = {one.capability: one.run for one in result.observations}
+    views, shown = [], set[str]()
+    for claim in claims:
+        deciding = [name for name in DECIDING_PROBES[claim.capability] if name in runs]
+        new = [name for name in deciding if name not in shown]
+        own = observed.get(claim.capability)
+        views.append(
+            ClaimView(
+                claim=claim,
+                judgement=judgement(claim),
+                probes=tuple(probe_view(runs[name]) for name in new),
+                elsewhere=tuple(name for name in deciding if name in shown),
+                observed=None if own is None else run_view(own),
+            )
+        )
+        shown.update(new)
+    return tuple(views)
+
+
+def _builds(detail: TemplateDetail, chosen: Analysis) -> tuple[BuildRow, ...]:
+    by_profile = {analysis.result.profile: analysis for analysis in detail.analyses}
+    rows: list[BuildRow] = []
+    before: Capabilities | None = None
+    for profile in oldest_first(by_profile):
+        analysis = by_profile[profile]
+        now = analysis.result.capabilities
+        flags = flags_of(now, analysis.observed)
+        rows.append(BuildRow(profile, analysis.result.outcome, flags, flips(before, now), analysis is chosen))
+        before = now
+    return tuple(rows)
 
 
 def _behaviour_view(behaviour: Behaviour) -> BehaviourView:
@@ -167,7 +225,8 @@ def _verified(found: StoredVerification) -> VerifiedView:
     return VerifiedView(told.profile, told.verdict, difference_text(told), found.verified_at)
 
 
-def _main_analysis(detail: TemplateDetail, profile: str) -> Analysis:
+def main_analysis(detail: TemplateDetail, profile: str) -> Analysis:
+    """The analysis that the page of a template shows: the one under this profile, or else the first."""
     same = [analysis for analysis in detail.analyses if analysis.result.profile == profile]
     return (same or list(detail.analyses))[0]
 
@@ -185,17 +244,3 @@ def _holders(overview: Overview, detail: TemplateDetail) -> tuple[Holder, ...]:
         for one in detail.appearances
     ]
     return tuple(sorted(holders, key=lambda holder: (holder.last_scan is not None, holder.path, holder.variant)))
-
-
-def _probe_view(run: ProbeRun) -> ProbeView:
-    return ProbeView(
-        name=run.name,
-        title=PROBE_TITLES.get(run.name, ""),
-        decides=tuple(name for name, probes in DECIDING_PROBES.items() if run.name in probes),
-        ok=run.ok,
-        error=run.error,
-        milliseconds=round(run.duration * 1000, 2),
-        conversation=run.variables,
-        parts=run.parts or ((Part(run.output, False),) if run.output else ()),
-        reads=tuple(ReadRow(read.path, read.used, read.ops, place_of(read.line, read.column)) for read in run.reads),
-    )

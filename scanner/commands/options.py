@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
@@ -13,6 +15,7 @@ from scanner.clock import seconds_of
 from scanner.discover import discover
 from scanner.errors import UsageError
 from scanner.extract import extract
+from scanner.probe.profiles import CURRENT, PROFILES
 from scanner.rendering import bare_template
 from scanner.results import FileResult, PassedOver
 
@@ -22,6 +25,41 @@ EXIT_FINDINGS = 1
 EXIT_USAGE = 2
 EXIT_FAILED = 3
 EXIT_INTERRUPTED = 130
+
+
+DEFAULT_DATABASE = "capscan.db"
+
+database_option = click.option(
+    "--db",
+    "database",
+    envvar="CAPSCAN_DB",
+    default=DEFAULT_DATABASE,
+    show_default=True,
+    metavar="URL|FILE",
+    help="Database: a file, or an SQLAlchemy URL. Also $CAPSCAN_DB.",
+)
+
+
+ALL = "all"
+
+profile_option = click.option(
+    "--profile",
+    type=click.Choice([*PROFILES, ALL]),
+    default=CURRENT.name,
+    show_default=True,
+    help="Engine profile: the llama.cpp build whose flags are computed; all shows what changes between builds.",
+)
+
+
+def profiles_of(profile: str) -> tuple[str, ...]:
+    """The profiles that `--profile` means, newest first."""
+    return tuple(PROFILES) if profile == ALL else (profile,)
+
+
+def database_hint(database: str) -> str:
+    """What has to be added to the next command for the same database."""
+    usual = database == DEFAULT_DATABASE or os.environ.get("CAPSCAN_DB") == database
+    return "" if usual else f" --db {shlex.quote(database)}"
 
 
 def format_option(*forms: str) -> Callable[[Command], Command]:

@@ -172,7 +172,7 @@ def test_flags_say_in_words_what_they_show() -> None:
 def test_a_disagreement_can_be_drawn() -> None:
     drawn = flags_of(examples.capabilities("tools"))
     over = type(drawn)("onnnnnnnu", "claimed, not really: tools")
-    page = CombinationsPage(("b11549",), (CombinationGroup("b11549", over, ()),), (over,))
+    page = CombinationsPage(("b11549",), (CombinationGroup("b11549", over, 1, ()),), (over,))
     assert "claimed, not really: tools" in render_page(page)
     assert "stroke-dasharray" in render_page(page)
     assert "<html" not in render_fragment(page, "main")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import Engine
@@ -16,6 +17,10 @@ from scanner.store import migrate
 from scanner.store.session import open_database
 from tests.store import examples
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = (
     "{# </script><script>alert('run 1')</script> \"'><img src=x onerror=alert('run 2')> "
     "\u202e \u2066 \x07\x1b[31m #}\r\n"
@@ -91,3 +96,34 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
     summary = write_report(engine, folder / "out", now=examples.Clock())
     yield Written(engine, folder / "out", summary)
     engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium; the tests are skipped where it, or playwright, is missing."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is missing")
+    with api.sync_playwright() as playwright:
+        # Chromium refuses its sandbox to root, which tests in a container often are.
+        launched = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What pages complained of, tried to run, or tried to fetch."""
+    return []
+
+
+@pytest.fixture
+def tab(browser: Browser, complaints: list[str]) -> Iterator[Page]:
+    """A tab of a wide window."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: complaints.append(dialog.message))
+    page.on("request", lambda request: complaints.append(request.url) if "file:" not in request.url else None)
+    yield page
+    page.close()

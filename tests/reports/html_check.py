@@ -52,8 +52,13 @@ class _Parser(HTMLParser):
 
 def parse(page: Path) -> Parsed:
     """Takes a page apart."""
+    return parse_text(page.read_text(encoding="utf-8"))
+
+
+def parse_text(html: str) -> Parsed:
+    """Takes a page, or a piece of one, apart."""
     parser = _Parser()
-    parser.feed(page.read_text(encoding="utf-8"))
+    parser.feed(html)
     parser.close()
     parser.parsed.unclosed += parser.open
     return parser.parsed

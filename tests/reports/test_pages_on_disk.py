@@ -12,6 +12,7 @@ import pytest
 
 from reports import pages
 from reports.overview import notes_of, read_overview
+from reports.write import LISTS
 from scanner.store import queries
 from tests.reports.conftest import BROKEN, HOSTILE, PLAIN, Written, sha_of
 from tests.reports.html_check import Parsed, parse
@@ -27,9 +28,9 @@ def parsed(report: Written) -> dict[Path, Parsed]:
 
 def test_every_page_is_there(report: Written) -> None:
     names = {str(page.relative_to(report.folder)) for page in report.pages}
-    lists = {f"{name}.html" for name in ("index", "models", "findings", "failures", "changes", "combinations")}
+    lists = {f"{name}.html" for name in LISTS}
     assert lists <= names
-    assert report.summary.pages == len(names) == len(lists) + 9 + 5
+    assert report.summary.pages == len(names) == len(lists) + 9 + 5 + 2
     assert report.summary.unchanged == 0
     assert report.summary.index == report.folder / "index.html"
     written = [path for path in report.folder.rglob("*") if path.is_file() and path.name != "report.json"]
@@ -55,10 +56,11 @@ def test_every_link_and_anchor_resolves(parsed: dict[Path, Parsed]) -> None:
             assert label in found.ids, (page, label)
 
 
-def test_nothing_runs_and_nothing_is_loaded_but_the_two_static_files(parsed: dict[Path, Parsed]) -> None:
+def test_nothing_runs_and_nothing_is_loaded_but_the_static_files(parsed: dict[Path, Parsed]) -> None:
     for page, found in parsed.items():
         scripts = [attributes for tag, attributes in found.elements if tag == "script"]
-        assert [Path(str(script["src"])).name for script in scripts] == ["report.js"], page
+        expected = ["report.js", "source.js"] if page.parent.name == "templates" else ["report.js"]
+        assert [Path(str(script["src"])).name for script in scripts] == expected, page
         assert "".join(found.script_text).strip() == "", page
         assert not {tag for tag, _ in found.elements} & {"img", "iframe", "style", "object", "form", "textarea"}, page
         names = {name for _tag, attributes in found.elements for name in attributes}

@@ -107,7 +107,7 @@ def test_without_a_scan_there_is_no_report(empty_engine: Engine, tmp_path: Path)
 def test_a_scan_that_found_nothing_has_a_report(empty_engine: Engine, tmp_path: Path) -> None:
     examples.record(empty_engine)
     summary = write_report(empty_engine, tmp_path / "out", now=examples.Clock())
-    assert summary.pages == 15
+    assert summary.pages == 17
     assert "0 model files" in summary.index.read_text()
 
 
@@ -121,5 +121,5 @@ def test_two_profiles_stand_side_by_side(empty_engine: Engine, tmp_path: Path) -
     write_report(empty_engine, tmp_path / "out", now=examples.Clock())
     page = (tmp_path / "out" / "templates" / f"{sha256[:16]}.html").read_text()
     assert "profile <b>b11549</b>" in page
-    assert "Under other profiles" in page
+    assert "Flags by build of llama.cpp" in page
     assert "b9000" in (tmp_path / "out" / "index.html").read_text()
