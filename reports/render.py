@@ -38,7 +38,7 @@ from reports.pages.distribution import Share
 from reports.pages.effort_matrix import EFFORT_MEANINGS, EFFORT_SHAPES
 from reports.pages.outliers import OutlierRow
 from reports.source_html import code, numbered
-from reports.text import plain, pretty, rendered, visible
+from reports.text import plain, pretty, rendered, ticked, visible
 from reports.words import ERROR_KINDS, LABELS, slug
 from scanner.judge.verdicts import STARTING_CONVERSATIONS
 from scanner.results import CAPABILITIES
@@ -106,6 +106,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         visible=visible,
+        ticked=ticked,
         rendered=rendered,
         pretty=pretty,
         number=_number,

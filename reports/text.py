@@ -47,6 +47,14 @@ def rendered(parts: Iterable[Part]) -> Markup:
     return Markup("".join(shown))  # noqa: S704 - every piece was escaped
 
 
+def ticked(text: str) -> Markup:
+    """A text of our own as HTML: what stands in backticks is code."""
+    pieces = visible(text).split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if place % 2 else piece for place, piece in enumerate(pieces)
+    )
+
+
 def pretty(data: object) -> Markup:
     """Data as indented JSON in its own order, as HTML for the inside of an element."""
     return _indented(json.dumps(data))

@@ -75,7 +75,7 @@ def models_page(overview: Overview, notes: AllNotes) -> ModelsPage:
             starts=overview.starts.get((file.path, file.variant)),
             page=page_if(file.sha256, known),
             architecture=file.architecture,
-            quantization=file.file_type,
+            quantization=file.file_type and file.file_type.removeprefix("MOSTLY_"),
             quantizer=file.quantized_by,
             found=None if one is None else places[one],
             flags=flags_of(file.capabilities, file.observed),

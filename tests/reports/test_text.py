@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.text import plain, rendered, visible
+from reports.text import plain, rendered, ticked, visible
 from scanner.results import Part
 
 
@@ -24,6 +24,10 @@ from scanner.results import Part
 )
 def test_visible(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+def test_backticks_make_code_and_nothing_else_does() -> None:
+    assert ticked("say `a < b`, <b>no</b> `") == ("say <code>a &lt; b</code>, &lt;b&gt;no&lt;/b&gt; <code></code>")
 
 
 def test_plain_is_one_line_without_markup() -> None:
