@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from reports.families import Appearance, Kinship, Member, Pair, SharedFile, relate
+from reports.families import Appearance, Family, Kinship, Member, Pair, SharedFile, relate
 from reports.overview import Overview
 from reports.pages.compare import compare_id
 from reports.pages.template import Relative
@@ -28,16 +28,26 @@ class Couple:
         return compare_id(self.left, self.right)
 
 
-def couples(engine: Engine, overview: Overview) -> tuple[Couple, ...]:
-    """The variants of each file, the old and the new template where one took the other's place since the scan before,
-    and each template with its nearest relatives. Raises DatabaseError."""
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What of a report's templates is compared: the couples that have a page, and the families, largest first."""
+
+    couples: tuple[Couple, ...]
+    families: tuple[Family, ...]
+
+
+def compared(engine: Engine, overview: Overview) -> Compared:
+    """Couples are the variants of each file, the old and the new template where one took the other's place since the
+    scan before, and each template with its nearest relatives. Raises DatabaseError."""
     replaced = [
         (change.old_sha256, change.new_sha256)
         for change in overview.changes
         if change.old_sha256 is not None and change.new_sha256 is not None
     ]
     members = _members(engine, overview, [old for old, _new in replaced])
-    return tuple(Couple(pair.left, pair.right, _relation(overview, pair)) for pair in relate(members, replaced).pairs)
+    found = relate(members, replaced)
+    couples = tuple(Couple(pair.left, pair.right, _relation(overview, pair)) for pair in found.pairs)
+    return Compared(couples, found.families)
 
 
 def relatives_of(overview: Overview, found: Iterable[Couple]) -> dict[str, tuple[Relative, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files as package_files
@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from reports import pages
-from reports.comparing import Couple, couples, relatives_of
+from reports.comparing import Compared, compared, relatives_of
 from reports.folder import ReportFolder
 from reports.making import Comparison, Plan, makers, side_in
 from reports.overview import AllNotes, Overview, TemplateNotes, page_id, read_overview
@@ -19,7 +19,7 @@ from reports.page_files import KINDS, Written, write_page
 from reports.pages.compare import Side
 from scanner.results import CAPABILITIES
 
-LISTS = ("index", "templates", "outliers", "models", "findings", "failures", "changes", "combinations")
+LISTS = ("index", "templates", "families", "outliers", "models", "findings", "failures", "changes", "combinations")
 STATIC = ("style.css", "report.js", "source.js")
 
 
@@ -49,29 +49,29 @@ def write_report(
     the way; DatabaseError when the database fails; OSError when a file cannot be written.
     """
     overview = read_overview(engine, scan_id)
-    compared = couples(engine, overview)
-    names = _page_names(overview, compared)
+    found = compared(engine, overview)
+    names = _page_names(overview, found)
     static = {f"static/{name}": _static(name) for name in STATIC}
     folder = ReportFolder(directory, now)
     folder.claim([*static, *(f"{name}.{kind}" for name in names for kind in KINDS)])
     for name, content in static.items():
         folder.write(name, content)
-    plan = Plan(directory, overview, relatives_of(overview, compared), scan_id)
+    plan = Plan(directory, overview, relatives_of(overview, found.couples), scan_id)
     changed = 0
-    for written in _written(plan, engine, compared, workers):
+    for written in _written(plan, engine, found, workers):
         folder.written(written.bytes)
         changed += written.changed
     removed = folder.finish()
     return ReportSummary(directory / "index.html", len(names), folder.bytes, len(names) - changed, removed)
 
 
-def _page_names(overview: Overview, compared: Iterable[Couple]) -> tuple[str, ...]:
+def _page_names(overview: Overview, found: Compared) -> tuple[str, ...]:
     """The pages, without the ends of their names, before any of them is made."""
     return (
         *LISTS,
         *(f"capabilities/{name}" for name in CAPABILITIES),
         *(f"templates/{page_id(sha256)}" for sha256 in _shown(overview)),
-        *(f"compare/{couple.name}" for couple in compared),
+        *(f"compare/{couple.name}" for couple in found.couples),
     )
 
 
@@ -79,7 +79,7 @@ def _shown(overview: Overview) -> tuple[str, ...]:
     return tuple(sorted({template.sha256 for template in overview.templates}))
 
 
-def _written(plan: Plan, engine: Engine, compared: Sequence[Couple], workers: int) -> Iterator[Written]:
+def _written(plan: Plan, engine: Engine, found: Compared, workers: int) -> Iterator[Written]:
     """Templates first: the lists repeat only their findings and reasons."""
     notes: dict[tuple[str, str], TemplateNotes] = {}
     sides: dict[str, Side] = {}
@@ -89,18 +89,19 @@ def _written(plan: Plan, engine: Engine, compared: Sequence[Couple], workers: in
             notes |= made.notes
             sides[sha256] = made.side
             yield made.written
-        former = sorted({one for couple in compared for one in (couple.left, couple.right)} - sides.keys())
+        former = sorted({one for couple in found.couples for one in (couple.left, couple.right)} - sides.keys())
         sides |= {sha256: side_in(engine, plan.overview, sha256) for sha256 in former}
         yield from made_by.comparisons(
-            [Comparison(sides[couple.left], sides[couple.right], couple.relation) for couple in compared]
+            [Comparison(sides[couple.left], sides[couple.right], couple.relation) for couple in found.couples]
         )
-    for name, page in _lists(plan.overview, notes):
+    for name, page in _lists(plan.overview, notes, found):
         yield write_page(plan.directory, name, page, plan.overview.old_scan)
 
 
-def _lists(overview: Overview, notes: AllNotes) -> Iterator[tuple[str, pages.Page]]:
+def _lists(overview: Overview, notes: AllNotes, found: Compared) -> Iterator[tuple[str, pages.Page]]:
     yield "index", pages.index_page(overview, notes)
     yield "templates", pages.templates_page(overview, notes)
+    yield "families", pages.families_page(overview, notes, found.families, {couple.name for couple in found.couples})
     yield "outliers", pages.outliers_page(overview)
     yield "models", pages.models_page(overview, notes)
     yield "findings", pages.findings_page(overview, notes)

@@ -9,6 +9,7 @@ from reports.pages.changes import ChangesPage, changes_page
 from reports.pages.combinations import CombinationsPage, combinations_page
 from reports.pages.compare import ComparePage, compare_page
 from reports.pages.failures import FailuresPage, failures_page
+from reports.pages.families import FamiliesPage, families_page
 from reports.pages.findings import FindingsPage, findings_page
 from reports.pages.index import IndexPage, index_page
 from reports.pages.models import ModelsPage, models_page
@@ -20,6 +21,7 @@ Page = (
     IndexPage
     | OutliersPage
     | TemplatesPage
+    | FamiliesPage
     | ModelsPage
     | FailuresPage
     | ChangesPage
@@ -36,6 +38,7 @@ __all__ = [
     "CombinationsPage",
     "ComparePage",
     "FailuresPage",
+    "FamiliesPage",
     "FindingsPage",
     "IndexPage",
     "ModelsPage",
@@ -48,6 +51,7 @@ __all__ = [
     "combinations_page",
     "compare_page",
     "failures_page",
+    "families_page",
     "findings_page",
     "index_page",
     "models_page",

@@ -176,6 +176,16 @@ def test_the_variants_of_a_file_are_compared(folder: Path) -> None:
     assert not [link for link in parse(page_of(folder, OTHER)).values("href") if "compare" in link]
 
 
+def test_families_say_in_which_flags_their_templates_differ(folder: Path) -> None:
+    page = folder / "families.html"
+    (group,) = data_of(page)["groups"]
+    assert [member["template"]["variant"] for member in group["members"]] == ["default", "tool_use"]
+    assert group["differ"] == []
+    assert "All have the same flags." in text_of(parse(page))
+    (address,) = {link for link in parse(page).values("href") if link.startswith("compare/")}
+    assert (folder / address).is_file()
+
+
 def test_a_template_that_took_anothers_place_is_compared_with_it(empty_engine: Engine, tmp_path: Path) -> None:
     first = examples.with_templates("/models/a.gguf", examples.template(SOURCE))
     second = examples.with_templates("/models/a.gguf", examples.template(OTHER), fingerprint="2")

@@ -107,7 +107,7 @@ def test_without_a_scan_there_is_no_report(empty_engine: Engine, tmp_path: Path)
 def test_a_scan_that_found_nothing_has_a_report(empty_engine: Engine, tmp_path: Path) -> None:
     examples.record(empty_engine)
     summary = write_report(empty_engine, tmp_path / "out", now=examples.Clock())
-    assert summary.pages == 17
+    assert summary.pages == 18
     assert "0 model files" in summary.index.read_text()
 
 
