@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Engine
@@ -38,7 +38,7 @@ class Compared:
 
 def compared(engine: Engine, overview: Overview) -> Compared:
     """Couples are the variants of each file, the old and the new template where one took the other's place since the
-    scan before, and each template with its nearest relatives. Raises DatabaseError."""
+    scan before, each template with its nearest relatives, and with the centre of its family. Raises DatabaseError."""
     replaced = [
         (change.old_sha256, change.new_sha256)
         for change in overview.changes
@@ -46,8 +46,17 @@ def compared(engine: Engine, overview: Overview) -> Compared:
     ]
     members = _members(engine, overview, [old for old, _new in replaced])
     found = relate(members, replaced)
-    couples = tuple(Couple(pair.left, pair.right, _relation(overview, pair)) for pair in found.pairs)
-    return Compared(couples, found.families)
+    couples = [Couple(pair.left, pair.right, _relation(overview, pair)) for pair in found.pairs]
+    return Compared((*couples, *_with_centres(found.families, couples)), found.families)
+
+
+def _with_centres(families: Iterable[Family], couples: Iterable[Couple]) -> Iterator[Couple]:
+    """The members of families that are not yet compared with the centre of theirs."""
+    known = {frozenset((couple.left, couple.right)) for couple in couples}
+    for family in families:
+        for other in family.others:
+            if frozenset((family.centre, other.sha256)) not in known:
+                yield Couple(family.centre, other.sha256, f"{other.similarity} % alike")
 
 
 def relatives_of(overview: Overview, found: Iterable[Couple]) -> dict[str, tuple[Relative, ...]]:
