@@ -16,6 +16,7 @@ from scanner.chat.selection import CHATML, select_of_file
 from scanner.console import clip, pad, severity, table, visible, wrapped
 from scanner.console import columns as terminal_columns
 from scanner.errors import UsageError
+from scanner.extract.roles import WHY_NO_TEMPLATE
 from scanner.judge import AnyRule
 from scanner.judge.verdicts import (
     Claim,
@@ -28,6 +29,7 @@ from scanner.judge.verdicts import (
 from scanner.probe.efforts import FreeText, effort_summary
 from scanner.results import (
     CAPABILITIES,
+    NOT_LOADED,
     Agreement,
     Behaviour,
     ChatTemplate,
@@ -36,6 +38,7 @@ from scanner.results import (
     Outcome,
     ProbeRun,
     Read,
+    Role,
     StartCheck,
     TemplateResult,
     Verdict,
@@ -55,6 +58,18 @@ SHOWN_WHY = 46
 CHATML_START = StartCheck(ok=True, enable_thinking=False)
 """What the start check says of llama.cpp's own ChatML template."""
 
+ROLES: Mapping[str, tuple[str, str]] = {
+    Role.PROJECTOR: ("projector", "projectors"),
+    Role.ADAPTER: ("adapter", "adapters"),
+    Role.DRAFT: ("draft model", "draft models"),
+    Role.VOCABULARY: ("vocabulary", "vocabularies"),
+    Role.IMATRIX: ("importance matrix", "importance matrices"),
+}
+"""What a person calls a file that is no model of its own: one, and several."""
+
+NOT_SERVED = frozenset((Role.PROJECTOR, Role.ADAPTER, Role.VOCABULARY, Role.IMATRIX))
+"""Roles of files that no server starts with."""
+
 SHOWN_HASH = 12
 """Digits of a SHA-256 that a person sees; enough to name a template."""
 
@@ -62,6 +77,38 @@ SHOWN_HASH = 12
 def words(capability: str) -> str:
     """A capability's short name as words."""
     return capability.replace("_", " ")
+
+
+def roles_line(counts: Mapping[str, int]) -> str | None:
+    """How many files are no models of their own, by what they are; None: none."""
+    parts = []
+    for role, count in counts.items():
+        one, several = ROLES.get(role, (role, role))
+        parts.append(f"{count:,} {one if count == 1 else several}")
+    return f"Not models of their own: {' · '.join(parts)}" if parts else None
+
+
+def role_remark(result: FileResult) -> str | None:
+    """What a file is that holds templates and is no model of its own; without templates its reason says so."""
+    role = result.metadata.role
+    if role is None or role not in ROLES or not result.templates:
+        return None
+    return WHY_NO_TEMPLATE[Role(role)]
+
+
+def remarks_on_file(result: FileResult) -> Iterator[str]:
+    """What is to be said of a file that holds templates, and is no model of its own, or lacks a shard."""
+    remark = role_remark(result)
+    if remark is not None:
+        yield remark
+    yield from (note for note in result.notes if note.startswith(NOT_LOADED))
+
+
+def is_served(result: FileResult) -> bool:
+    """Whether it is known what a server would make of a file."""
+    if result.metadata.role in NOT_SERVED or any(note.startswith(NOT_LOADED) for note in result.notes):
+        return False
+    return bool(result.templates) or result.outcome is Outcome.NO_TEMPLATE
 
 
 def template_answer(

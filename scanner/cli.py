@@ -9,6 +9,7 @@ import io
 import json
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -17,33 +18,35 @@ import click
 
 from scanner import __version__, answers
 from scanner.chat.selection import DEFAULT
+from scanner.commands.db import db
+from scanner.commands.diff import diff
+from scanner.commands.export import export
 from scanner.commands.options import (
     DEFAULT_DATABASE,
     EXIT_FAILED,
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
     EXIT_USAGE,
-    database_hint,
     database_option,
     format_option,
-    is_terminal,
     model_files,
     now_option,
     print_lines,
     profile_option,
     profiles_of,
-    write,
 )
+from scanner.commands.query import query
 from scanner.commands.render import render
 from scanner.commands.report import report, write_report_of
 from scanner.commands.scan import scan
+from scanner.commands.sources import sources
 from scanner.console import rows_as, visible
 from scanner.errors import CapscanError, UsageError
 from scanner.explain import explain_answer
 from scanner.export import template_document
 from scanner.judge import ALL_RULES
 from scanner.pipeline import analyse_profiles
-from scanner.results import Outcome, Verdict, Verification
+from scanner.results import GO, GO_TEMPLATE, Outcome, Verdict, Verification
 from scanner.verify import (
     Held,
     Server,
@@ -100,11 +103,14 @@ def probe(
     documents = []
     for result in model_files(paths):
         if not result.templates:
-            failed = failed or result.outcome is not Outcome.NO_TEMPLATE
+            failed = failed or not (result.outcome is Outcome.NO_TEMPLATE or result.metadata.role)
             click.echo(visible(f"{result.file.path}: {result.outcome}: {result.reason}"), err=True)
             continue
         unparseable = set()
         for template in result.templates:
+            if template.kind == GO:
+                click.echo(visible(f"{result.file.path} ({template.variant}): skipped: {GO_TEMPLATE}"), err=True)
+                continue
             if variant is not None and template.variant != variant:
                 continue
             analyses = analyse_profiles(template.source, profiles_of(profile), now=clock)
@@ -124,8 +130,9 @@ def probe(
                 click.echo(json.dumps(document, ensure_ascii=False))
             documents.clear()
         line = answers.selection_line(result, unparseable)
-        if form == "table" and line and trace is None and explain is None:
-            click.echo(line)
+        if form == "table" and trace is None and explain is None:
+            print_lines(iter([line] if line else []))
+            print_lines(map(visible, answers.remarks_on_file(result)))
     if form == "json":
         click.echo(json.dumps(documents, ensure_ascii=False, indent=2))
     return EXIT_FAILED if failed else 0
@@ -174,7 +181,7 @@ def verify(
 def _templates_to_verify(paths: Sequence[str], database: str) -> list[tuple[str, bytes]]:
     """Each template once, by SHA-256."""
     if paths:
-        held = [template for result in model_files(paths) for template in result.templates]
+        held = [template for result in model_files(paths) for template in result.jinja]
         return sorted({template.sha256: template.source for template in held}.items())
     from scanner.store import queries
     from scanner.store.migrate import ensure_current
@@ -248,7 +255,8 @@ def _known_as(server: Server, paths: Sequence[str], database: str) -> list[Held]
 @behaviours_option
 @format_option("table", "json")
 def show(name: str, database: str, behaviours: bool, form: str) -> int:
-    """Show one model file (its path, or the end of it) or one template (the start of its SHA-256)."""
+    """Show one model file (its path, the end of it, or its name in a store) or one template (the start of its
+    SHA-256)."""
     from scanner.store.migrate import ensure_current
     from scanner.store.session import open_database
     from scanner.summary import show_file, show_template
@@ -268,42 +276,6 @@ def _is_hash(name: str) -> bool:
 
 
 @cli.command()
-@click.argument("name", required=False)
-@database_option
-@click.option("--sql", help="A query of your own; it can read and nothing else.")
-@click.option("--list", "listing", is_flag=True, help="List the named queries.")
-@click.option(
-    "--seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Stop the query after this time."
-)
-@format_option("table", "json", "csv")
-def query(name: str | None, database: str, sql: str | None, listing: bool, seconds: float, form: str) -> int:
-    """Ask the database: a named query, or SQL."""
-    from scanner.store import queries
-    from scanner.store.migrate import ensure_current
-    from scanner.store.session import open_database
-
-    if listing or (name is None and sql is None):
-        named = [(query.name, query.description) for query in queries.NAMED.values()]
-        click.echo(rows_as(form, ["name", "what it answers"], named))
-        return 0
-    if name is not None and sql is not None:
-        raise UsageError("give the name of a query or --sql, not both")
-    engine = open_database(database)
-    ensure_current(engine, create=False)
-    answer = (
-        queries.run_sql(engine, sql, seconds=seconds)
-        if sql is not None
-        else queries.run_named(engine, name or "", seconds=seconds)
-    )
-    rows = list(answer.rows)
-    if form == "table":
-        print_lines(answers.query_answer(answer.columns, rows))
-    else:
-        write(rows_as(form, answer.columns, rows, escaped=is_terminal()) + "\n")
-    return 0
-
-
-@cli.command()
 @click.argument("slug", required=False)
 @format_option("table", "json")
 def rules(slug: str | None, form: str) -> int:
@@ -315,41 +287,6 @@ def rules(slug: str | None, form: str) -> int:
     if rule is None:
         raise UsageError(f"there is no rule {slug!r}; capscan rules lists them")
     print_lines(answers.rule_answer(rule))
-    return 0
-
-
-@cli.group()
-def db() -> None:
-    """Look after the database's schema."""
-
-
-@db.command()
-@database_option
-def upgrade(database: str) -> int:
-    """Create the database, or bring it to this Capscan's schema."""
-    from scanner.store.migrate import current, ensure_current
-    from scanner.store.session import database_name, open_database
-
-    engine = open_database(database)
-    ensure_current(engine, create=True)
-    click.echo(f"{database_name(engine)}: revision {current(engine)}")
-    return 0
-
-
-@db.command(name="current")
-@database_option
-def current_revision(database: str) -> int:
-    """Show the schema revision of the database, and the one this Capscan works with."""
-    from scanner.store.migrate import current, head
-    from scanner.store.session import database_name, open_database
-
-    engine = open_database(database)
-    found = current(engine)
-    ours = head()
-    older = found is None or found < ours
-    hint = f": capscan db upgrade{database_hint(database)}" if older else ", which is older"
-    note = "" if found == ours else f" (this Capscan works with {ours}{hint})"
-    click.echo(f"{database_name(engine)}: revision {found or 'none'}{note}")
     return 0
 
 
@@ -378,9 +315,14 @@ def demo(context: click.Context, directory: Path) -> int:
     return 0
 
 
+cli.add_command(db)
+cli.add_command(diff)
+cli.add_command(export)
+cli.add_command(query)
 cli.add_command(render)
 cli.add_command(report)
 cli.add_command(scan)
+cli.add_command(sources)
 
 
 # -- running -----------------------------------------------------------------------------------------------------------
@@ -418,4 +360,10 @@ def main() -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             # What goes into a file or a program is UTF-8; a terminal that cannot show a character gets its escape.
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+    except Exception:
+        # A fault of ours. Python's own exit code would say that there are findings.
+        traceback.print_exc()
+        code = EXIT_FAILED
+    sys.exit(code)

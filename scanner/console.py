@@ -153,20 +153,53 @@ def _line(cells: Sequence[str]) -> str:
     return "  ".join(cells).rstrip()
 
 
+FORMS = ("table", "csv", "json", "jsonl", "markdown")
+"""What `rows_as` can make of rows."""
+
+
 def rows_as(form: str, headers: Sequence[str], rows: Iterable[Sequence[object]], *, escaped: bool = False) -> str:
-    """Rows as `table`, `json` (a list of objects) or `csv`; `escaped`: text of a csv is made safe for a terminal."""
+    """Rows in one of `FORMS`: `json` is a list of objects, `jsonl` one object a line. `escaped`: a person looks, so
+    text of a csv is made safe for a terminal, and JSON is all ASCII."""
     if form == "table":
         return table(headers, rows)
+    if form == "markdown":
+        return markdown_table(headers, rows)
     if form == "csv":
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(headers)
-        writer.writerows(
-            [[visible(cell) if escaped and isinstance(cell, str) else cell for cell in row] for row in rows]
-        )
-        return out.getvalue().rstrip("\n")
+        return _csv(headers, rows, escaped=escaped)
     listed = [dict(zip(headers, row, strict=True)) for row in rows]
-    return json.dumps(listed, ensure_ascii=False, indent=2, default=_plain)
+    if form == "jsonl":
+        return "\n".join([json.dumps(row, ensure_ascii=escaped, default=_plain) for row in listed])
+    return json.dumps(listed, ensure_ascii=escaped, indent=2, default=_plain)
+
+
+def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Rows as a table of GitHub's Markdown: numbers stand to the right, text is escaped, so that whatever renders it
+    shows it and nothing comes of it."""
+    from reports.markdown import escaped
+
+    listed = [list(row) for row in rows]
+    numeric = [
+        bool(listed) and all(row[at] is None or type(row[at]) in (int, float) for row in listed)
+        for at in range(len(headers))
+    ]
+    lines = [[str(escaped(header)) for header in headers], ["---:" if right else "---" for right in numeric]]
+    lines += [[escaped(_markdown_cell(value)) for value in row] for row in listed]
+    return "\n".join([f"| {' | '.join(cells)} |" for cells in lines])
+
+
+def _markdown_cell(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    # Escaped where it stands, so that what does not print is not made visible twice.
+    return value if isinstance(value, str) else _cell(value)
+
+
+def _csv(headers: Sequence[str], rows: Iterable[Sequence[object]], *, escaped: bool) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(headers)
+    writer.writerows([[visible(cell) if escaped and isinstance(cell, str) else cell for cell in row] for row in rows])
+    return out.getvalue().rstrip("\n")
 
 
 def _plain(value: object) -> str:

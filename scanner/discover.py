@@ -10,19 +10,25 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from scanner.results import ModelFile, PassedOver, SourceKind
+from scanner.shards import join
+from scanner.stores import STORES, Entry, StoreSource, store_above, store_at
+from scanner.stores.huggingface import HUGGING_FACE
 
 GGUF_MAGIC: Final = b"GGUF"
 
+SHARED_BLOBS: Final = HUGGING_FACE.slug
+"""The store whose own `blobs`, where it has any, hold what files of several repositories link to."""
+
 TEMPLATE_FILE: Final = "chat_template.jinja"
 TEMPLATE_FOLDER: Final = "additional_chat_templates"
-DIRECTORY_MARKS: Final = (TEMPLATE_FILE, "chat_template.json", "tokenizer_config.json")
-"""A directory with one of these files, or with TEMPLATE_FOLDER, is a model in the Hugging Face layout."""
-DIRECTORY_FILES: Final = (*DIRECTORY_MARKS, "config.json", "adapter_config.json")
+DIRECTORY_MARKS: Final = (TEMPLATE_FILE, "chat_template.json", "tokenizer_config.json", "adapter_config.json")
+"""A directory with one of these files, or with TEMPLATE_FOLDER, is a model (or adapter) in the Hugging Face layout."""
+DIRECTORY_FILES: Final = (*DIRECTORY_MARKS, "config.json")
 """The files of a model directory that its extraction reads, besides those of TEMPLATE_FOLDER."""
 
 _DATA: Final = (".cfg", ".csv", ".ini", ".json", ".jsonl", ".lock", ".parquet", ".sqlite", ".toml", ".tsv", ".xml")
@@ -37,20 +43,24 @@ _NEVER_GGUF: Final = frozenset((*_DATA, *_TEXTS, *_CODE, *_PICTURES, *_ARCHIVES,
 Found = ModelFile | PassedOver
 
 
-def discover(paths: Sequence[str | Path]) -> Iterator[Found]:
-    """Find the model files under `paths`, in their order; directories depth first, by the bytes of the names.
+def discover(sources: Sequence[str | Path | StoreSource]) -> Iterator[Found]:
+    """Find the model files under `sources`, in their order; directories depth first, by the bytes of the names.
 
     Out, as a lazy stream: every GGUF file (by its suffix or its first four bytes), every `*.jinja` file, every model
     directory; and what was passed over, with the reason: a path that does not exist, a broken link, a folder that
     cannot be listed or was entered before, anything that is neither file nor directory (which is never opened).
-    A file given or linked twice appears once. A file given directly is always taken. Links are followed. Not looked at
-    in a walk: hidden files, `.git`, and the `blobs` of a Hugging Face cache, which its `snapshots` link to.
+    A file given or linked twice appears once, and so does a split model, whichever of its shards come up. A file given
+    directly is always taken. Links are followed. Not looked at in a walk: hidden files, `.git`, and the `blobs` of a
+    Hugging Face cache, which its `snapshots` link to.
 
-    Never raises for what it finds. What is remembered: the directories entered and the links taken, no plain files.
+    A store of models (`scanner.stores`), given as such, as a path, or met on the way, names its files; what is wrong
+    with its records is passed over, where its folder comes in the stream.
+
+    Never raises for what it finds. What is remembered: the directories entered, the links taken, the split models, and
+    what stores name; no other plain files.
     """
     walk = _Walk()
-    for path in paths:
-        yield from walk.given(str(path))
+    yield from join(found for source in sources for found in walk.source(source))
 
 
 @dataclass(slots=True)
@@ -59,6 +69,22 @@ class _Walk:
     """Device and inode of every directory entered."""
     claimed: dict[tuple[int, int], set[str]] = field(default_factory=dict)
     """Device and inode to real paths, for files that were given directly or reached by a link."""
+    stores: set[str] = field(default_factory=set)
+    """The folders of the stores that were met."""
+    known: dict[str, Entry] = field(default_factory=dict)
+    """By real path, what these stores name."""
+    told: set[str] = field(default_factory=set)
+    """Paths that stores passed over: why, is said once."""
+
+    def source(self, source: str | Path | StoreSource) -> Iterator[Found]:
+        return self.store(source) if isinstance(source, StoreSource) else self.given(str(source))
+
+    def store(self, source: StoreSource) -> Iterator[Found]:
+        if not os.path.isdir(source.root):
+            yield PassedOver(_printable(str(source)), "there is no such store here")
+            return
+        yield from self._tell(self._learn(source))
+        yield from self._directories(source.root, str(source))
 
     def given(self, source: str) -> Iterator[Found]:
         try:
@@ -68,6 +94,11 @@ class _Walk:
         except (OSError, ValueError) as error:
             yield PassedOver(_printable(source), _why_no_status(source, error))
             return
+        above = store_above(path)
+        if above is not None:
+            # What is wrong elsewhere in that store was not asked for.
+            for _ in self._learn(above):
+                pass
         if stat.S_ISDIR(status.st_mode):
             yield from self._directories(path, source)
         elif not stat.S_ISREG(status.st_mode):
@@ -76,7 +107,31 @@ class _Walk:
             yield PassedOver(_printable(path), "its name is not valid UTF-8")
         elif self._claim(path, status):
             kind = SourceKind.JINJA if path.lower().endswith(".jinja") else SourceKind.GGUF
-            yield _model_file(path, source, kind, status)
+            yield self._named(_model_file(path, source, kind, status))
+
+    def _learn(self, source: StoreSource) -> Iterator[PassedOver]:
+        """Ask a store for its names, once; gives what is wrong with its records."""
+        if source.root in self.stores:
+            return
+        self.stores.add(source.root)
+        for entry in STORES[source.store].entries(source.root):
+            if isinstance(entry, PassedOver):
+                yield entry
+            else:
+                self.known.setdefault(os.path.realpath(entry.path), entry)
+
+    def _tell(self, passed_over: Iterator[PassedOver]) -> Iterator[PassedOver]:
+        for passed in passed_over:
+            yield passed
+            self.told.add(passed.path)
+
+    def _named(self, file: ModelFile) -> ModelFile:
+        """The file with what its store says of it."""
+        entry = self.known.get(os.path.realpath(file.path)) if self.known else None
+        if entry is None:
+            return file
+        fingerprint = "+".join((file.fingerprint, *map(os.path.basename, entry.layers)))
+        return replace(file, names=entry.names, layers=entry.layers, fingerprint=fingerprint)
 
     def _directories(self, top: str, source: str) -> Iterator[Found]:
         """Walk from `top`, with a stack of our own: a tree may be deeper than Python may recurse."""
@@ -87,7 +142,7 @@ class _Walk:
                 stack.pop()
             elif isinstance(found, str):
                 stack.append(self._directory(found, source))
-            else:
+            elif isinstance(found, ModelFile) or found.path not in self.told:
                 yield found
 
     def _directory(self, path: str, source: str) -> Iterator[Found | str]:
@@ -106,11 +161,16 @@ class _Walk:
         if not _is_text(path):
             yield PassedOver(_printable(path), "its name is not valid UTF-8")
             return
+        store = store_at(path, names)
+        if store is not None:
+            yield from self._tell(self._learn(store))
         is_model = _is_model_directory(path)
         if is_model:
-            yield _model_directory(path, source)
+            yield self._named(_model_directory(path, source))
         for name in names:
-            yield from self._entry(path, name, source, is_model)
+            # What repositories of a cache share is reached through their snapshots.
+            if not (name == "blobs" and store is not None and store.store == SHARED_BLOBS):
+                yield from self._entry(path, name, source, is_model)
 
     def _entry(self, folder: str, name: str, source: str, in_model: bool) -> Iterator[Found | str]:
         path = os.path.join(folder, name)
@@ -140,7 +200,7 @@ class _Walk:
         if kind is None:
             return
         if _is_text(path):
-            yield _model_file(path, source, kind, status)
+            yield self._named(_model_file(path, source, kind, status))
         else:
             yield PassedOver(_printable(path), "its name is not valid UTF-8")
 

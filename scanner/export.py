@@ -36,7 +36,7 @@ def template_document(template: ChatTemplate, source: str, result: TemplateResul
         "capabilities": None if result.capabilities is None else result.capabilities.as_llama_cpp(),
         "probes": [_probe(run) for run in result.probes],
         **_really(result),
-        "findings": [_finding(finding) for finding in result.findings],
+        "findings": [finding_document(finding) for finding in result.findings],
     }
 
 
@@ -131,7 +131,8 @@ def _run_error(error: RunError | None) -> dict[str, object] | None:
     }
 
 
-def _finding(finding: Finding) -> dict[str, object]:
+def finding_document(finding: Finding) -> dict[str, object]:
+    """A finding."""
     return {
         "rule": finding.rule,
         "severity": str(finding.severity),

@@ -36,7 +36,7 @@ from scanner.results import (
 )
 from scanner.truth import START_STEPS, find_truth, share
 
-ANALYSIS_VERSION = 4
+ANALYSIS_VERSION = 5
 """Raised whenever an analysis would come out differently; the database then analyses again."""
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import resource
 import signal
 from collections import deque
@@ -17,6 +18,9 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
+from pebble.pool.process import WORKERS_NAME
+
+from scanner.processes import end_with_parent
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -52,15 +56,16 @@ def calm_collector() -> None:
 
 
 class WorkerPool:
-    """A few worker processes, used as a context manager; leaving it on an error ends them at once."""
+    """A few worker processes, used as a context manager; leaving it ends them at once, whatever they do."""
 
     def __init__(self, workers: int, limits: TaskLimits = DEFAULT_LIMITS) -> None:
         self.workers = workers
         self.limits = limits
+        self._others = multiprocessing.active_children()
         # A fresh interpreter a worker: a forked one would share the parent's database connections.
         context = multiprocessing.get_context("spawn")
         self._pool = ProcessPool(
-            max_workers=workers, initializer=_prepare_worker, initargs=[limits.memory], context=context
+            max_workers=workers, initializer=_prepare_worker, initargs=[limits.memory, os.getpid()], context=context
         )
 
     def __enter__(self) -> WorkerPool:
@@ -69,10 +74,11 @@ class WorkerPool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self._pool.close()  # type: ignore[no-untyped-call]  # pebble types only a part of itself
-        else:
-            self._pool.stop()  # type: ignore[no-untyped-call]  # as above
+        self._pool.stop()  # type: ignore[no-untyped-call]  # pebble types only a part of itself
+        for process in multiprocessing.active_children():
+            # One that is still starting would complain that the pool is gone.
+            if process.name == WORKERS_NAME and process not in self._others:
+                process.kill()
         self._pool.join()
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[tuple[Task, Result | Lost]]:
@@ -100,8 +106,10 @@ class WorkerPool:
             return Lost(f"failed: {type(error).__name__}: {error}")
 
 
-def _prepare_worker(memory: int) -> None:
-    """Ctrl-C is for the parent, which ends its workers itself; memory beyond the limit is refused."""
+def _prepare_worker(memory: int, parent: int) -> None:
+    """Ctrl-C is for the parent, which ends its workers itself; memory beyond the limit is refused. A worker ends with
+    its parent, also with one that is killed: nobody else would end a task that takes too long."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent(parent)
     calm_collector()
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

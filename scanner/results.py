@@ -33,6 +33,16 @@ class Outcome(StrEnum):
     SKIPPED = "skipped"
 
 
+class Role(StrEnum):
+    """What a file is that is no model of its own; a model has none."""
+
+    PROJECTOR = "projector"
+    ADAPTER = "adapter"
+    DRAFT = "draft"
+    VOCABULARY = "vocabulary"
+    IMATRIX = "imatrix"
+
+
 class SourceKind(StrEnum):
     """What a model file is, and so which extractor opens it."""
 
@@ -50,12 +60,29 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ModelName:
+    """What a tool calls a model file: `store` is the tool's (`ollama`, `huggingface`, `llama.cpp`, `lmstudio`), `name`
+    what a person types or reads there, `repository` where the file comes from and `revision` which state of that, as
+    far as the store says."""
+
+    store: str
+    name: str
+    repository: str | None = None
+    revision: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFile:
     """One thing that may hold chat templates: a file, or the directory of a model.
 
     `path` is absolute; `source` is the path the person gave. `size` (bytes) and `mtime_ns` are those of the file, for a
     directory the sum and the newest of the files that matter. `fingerprint` changes whenever any of these files
-    changes in size, mtime or inode.
+    changes in size, mtime or inode. `shards` are the names of the files of a split model, in its folder, by their
+    numbers; `path` is that of the first, `size` the sum.
+
+    `names` are those that tools know it by; they say nothing of what is in it, so no change of them changes the
+    fingerprint. `layers` are the paths of Go templates that Ollama keeps beside it (they do count for the fingerprint;
+    the database keeps the templates, not these paths).
     """
 
     path: str
@@ -64,6 +91,9 @@ class ModelFile:
     size: int
     mtime_ns: int
     fingerprint: str
+    shards: tuple[str, ...] = ()
+    names: tuple[ModelName, ...] = ()
+    layers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +116,8 @@ class SpecialToken:
 
 @dataclass(frozen=True, slots=True)
 class ModelMetadata:
-    """What a model file says of itself, besides its templates. None: it does not say."""
+    """What a model file says of itself, besides its templates. None: it does not say. `role` is a `Role` where the file
+    is no model of its own."""
 
     architecture: str | None = None
     name: str | None = None
@@ -102,16 +133,25 @@ class ModelMetadata:
     split_count: int | None = None
     bos: SpecialToken = SpecialToken()
     eos: SpecialToken = SpecialToken()
+    role: str | None = None
+
+
+JINJA, GO = "jinja", "go"
+"""Kinds of templates: llama.cpp's, and Ollama's own, which is never parsed as Jinja."""
+
+GO_TEMPLATE = "a Go template of Ollama's: llama.cpp does not read it"
+"""Why a Go template is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatTemplate:
     """One chat template as a file carries it: `variant` is `default`, `tool_use` or another name; `origin` says where
-    in the file it stands (`tokenizer.chat_template`, `chat_template.jinja`, …)."""
+    in the file it stands (`tokenizer.chat_template`, `chat_template.jinja`, …); `kind` is JINJA or GO."""
 
     variant: str
     source: bytes
     origin: str
+    kind: str = JINJA
 
     @property
     def sha256(self) -> str:
@@ -119,13 +159,18 @@ class ChatTemplate:
         return hashlib.sha256(self.source).hexdigest()
 
 
+NOT_LOADED = "llama.cpp does not load this model: "
+"""How a note of a file begins that says why a split model is none: a shard is missing, or not what its name says."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileResult:
     """One model file after extraction.
 
-    `outcome` is ANALYSED when `templates` is not empty, else NO_TEMPLATE, UNREADABLE, NOT_A_MODEL or SKIPPED, with
-    `reason` in words; `offset` is the byte where reading failed, `expected` what should have been there. `notes` are
-    observations worth keeping (conflicting variants, names listed but absent).
+    `outcome` is ANALYSED when `templates` has a Jinja one, else NO_TEMPLATE, UNREADABLE, NOT_A_MODEL or SKIPPED, with
+    `reason` in words; a Go template may be there whatever the outcome. `offset` is the byte where reading failed,
+    `expected` what should have been there. `notes` are observations worth keeping (conflicting variants, names listed
+    but absent).
     """
 
     file: ModelFile
@@ -136,6 +181,11 @@ class FileResult:
     offset: int | None = None
     expected: str | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def jinja(self) -> tuple[ChatTemplate, ...]:
+        """The templates that llama.cpp might read."""
+        return tuple(template for template in self.templates if template.kind == JINJA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,12 +409,14 @@ class Behaviour:
 @dataclass(frozen=True, slots=True)
 class StandardRender:
     """A standard conversation (`scenario`) as one `engine` renders it: `llama.cpp` or `jinja2`. `error` is None when it
-    gave an output."""
+    gave an output. `inputs` are the ranges of its characters that came from the request (None: the engine does not
+    tell)."""
 
     engine: str
     scenario: str
     output: str = ""
     error: str | None = None
+    inputs: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

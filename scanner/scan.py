@@ -19,8 +19,10 @@ from scanner.pipeline import ANALYSIS_VERSION, analyse_file, analyse_profiles, n
 from scanner.pool import DEFAULT_LIMITS, Lost, TaskLimits, WorkerPool
 from scanner.results import ChatTemplate, FileResult, ModelFile, Outcome, PassedOver, TemplateResult
 from scanner.store import queries
+from scanner.store.lock import DatabaseLock, database_lock
 from scanner.store.migrate import ensure_current
-from scanner.store.writer import ScanWriter
+from scanner.store.writer import ScanWriter, close_killed_scans
+from scanner.stores import StoreSource
 
 
 class Progress(Protocol):
@@ -59,27 +61,47 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The number of a scan that has begun, and of those that had been killed: what they did is not done again."""
+
+    scan: int
+    killed: tuple[int, ...]
+
+
 def run_scan(
     engine: Engine,
-    paths: Sequence[str],
+    sources: Sequence[str | StoreSource],
     options: ScanOptions,
     *,
     now: Callable[[], datetime] = utc_now,
     progress: Progress | None = None,
+    lock: DatabaseLock | None = None,
+    begun: Callable[[Begun], None] | None = None,
 ) -> int:
-    """Scan `paths` into a database, which is created or upgraded first. Gives the number of the scan.
+    """Scan `sources` into a database, which is created or upgraded first. Gives the number of the scan.
+
+    `lock` shows that the caller holds the lock of the database; without it the scan takes it. `begun` is told as soon
+    as the scan has a number.
 
     After KeyboardInterrupt what was done is in the database, the scan is marked as interrupted, and the exception goes
-    on. Raises DatabaseError where the database refuses.
+    on. A scan that was killed is marked so by the next one. Raises DatabaseError where the database refuses, and
+    LockedError while another process scans into it.
     """
+    if lock is None:
+        with database_lock(engine, "scan", now=now) as lock:
+            return run_scan(engine, sources, options, now=now, progress=progress, lock=lock, begun=begun)
     ensure_current(engine, create=True)
+    killed = close_killed_scans(engine, now=now())
     with ScanWriter(
         engine, now=now, version=__version__, profile=options.profiles[0], analysis_version=ANALYSIS_VERSION
     ) as writer:
-        scan = writer.begin(paths)
+        scan = writer.begin([str(source) for source in sources])
         try:
+            if begun is not None:
+                begun(Begun(scan, killed))
             with WorkerPool(options.workers, options.limits) as pool:
-                Scan(scan, writer, pool, engine, options, progress or NoProgress()).run(paths)
+                Scan(scan, writer, pool, engine, options, progress or NoProgress()).run(sources)
         except BaseException:
             # Whatever went wrong, it must not hide behind a second error.
             with suppress(DatabaseError):
@@ -109,10 +131,10 @@ class Scan:
         self.progress = progress
         self.lost: set[str] = set()
 
-    def run(self, paths: Sequence[str]) -> None:
+    def run(self, sources: Sequence[str | StoreSource]) -> None:
         """All stages, in order."""
         self.progress.stage("files")
-        for file, result in self.pool.map(analyse_file, self.changed_files(discover(paths))):
+        for file, result in self.pool.map(analyse_file, self.changed_files(discover(sources))):
             self.keep_file(_file_result(file, result))
         self.progress.stage("templates")
         for profile in self.options.profiles:
@@ -154,7 +176,9 @@ class Scan:
                 VariantFacts(ChatTemplate(variant.variant, b"", ""), variant.outcome, variant.capabilities, variant.bos)
                 for variant in held.variants
             ]
-            self.writer.add_file_findings(held.path, judge_file(FileFacts(held.outcome, variants, held.bos)))
+            self.writer.add_file_findings(
+                held.path, judge_file(FileFacts(held.outcome, variants, held.bos, held.notes))
+            )
 
 
 def _analyse(task: tuple[str, bytes], *, profiles: tuple[str, ...], clock: float | None) -> tuple[TemplateResult, ...]:

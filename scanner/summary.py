@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -15,7 +15,18 @@ from scanner.console import WIDTH, clip, pad, severity, visible
 from scanner.export import start_document, template_document
 from scanner.judge.verdicts import difference_text, disagreement_phrase
 from scanner.probe.profiles import PROFILES
-from scanner.results import Agreement, ChatTemplate, FileResult, Outcome, PassedOver, Severity, Verdict
+from scanner.results import (
+    GO,
+    GO_TEMPLATE,
+    Agreement,
+    ChatTemplate,
+    FileResult,
+    ModelName,
+    Outcome,
+    PassedOver,
+    Severity,
+    Verdict,
+)
 from scanner.store import queries
 
 PASSED_OVER_SHOWN = 3
@@ -37,6 +48,12 @@ class Summary:
     outliers: tuple[queries.Outlier, ...]
     not_examined: tuple[queries.Failure, ...]
     changes: tuple[queries.Change, ...]
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What stores call files, by path."""
+
+    def shown(self, path: str) -> str:
+        """How lists name a file: as its store does, else by the end of its path."""
+        return self.names.get(path) or Path(path).name
 
 
 def read_summary(engine: Engine, scan_id: int) -> Summary:
@@ -49,6 +66,7 @@ def read_summary(engine: Engine, scan_id: int) -> Summary:
         tuple(outliers),
         queries.not_examined(engine, scan_id, NOT_EXAMINED_SHOWN),
         queries.changes_of_scan(engine, scan_id),
+        queries.first_names(engine, scan_id),
     )
 
 
@@ -62,9 +80,12 @@ def summary_document(summary: Summary) -> dict[str, object]:
         "unchanged": found.scan.files_unchanged,
         "passed_over": [asdict(passed) for passed in found.scan.passed_over],
         "outcomes": {str(outcome): count for outcome, count in sorted(found.files_by_outcome.items())},
+        "roles": dict(found.roles),
+        "not_loaded": found.not_loaded,
         "variants": dict(sorted(found.variants.items())),
         "templates": found.templates,
         "new_templates": found.new_templates,
+        "go_templates": found.go_templates,
         "claims": {
             claim.capability: {
                 "templates": [claim.templates_claiming, claim.templates_analysed],
@@ -85,6 +106,7 @@ def summary_document(summary: Summary) -> dict[str, object]:
             {
                 "template": one.sha256,
                 "path": one.path,
+                "name": summary.names.get(one.path),
                 "files": one.files,
                 "capability": one.capability,
                 "agreement": str(one.agreement),
@@ -96,6 +118,7 @@ def summary_document(summary: Summary) -> dict[str, object]:
             {
                 "template": outlier.sha256,
                 "path": outlier.path,
+                "name": summary.names.get(outlier.path),
                 "severity": str(outlier.severity),
                 "files": outlier.files,
                 "rule": outlier.rule,
@@ -127,11 +150,16 @@ def summary_lines(
             f"profile {scan.profile}",
         ]
     )
+    roles = answers.roles_line(found.roles)
+    if roles:
+        yield roles
     yield from claim_lines(found.claims, summary.disagreements)
-    yield from _outlier_lines(summary.outliers, database_hint)
+    yield from _outlier_lines(summary, database_hint)
     if silenced:
         yield silenced
-    yield from _not_examined_lines(found.files_by_outcome, summary.not_examined, found.partly_examined, database_hint)
+    yield from _not_examined_lines(summary, database_hint)
+    if found.not_loaded:
+        yield f"Split models that llama.cpp does not load: {found.not_loaded:,} (finding {queries.INCOMPLETE_SPLIT})"
     yield from _passed_over_lines(scan.passed_over)
     if summary.changes:
         counts = Counter(change.change for change in summary.changes)
@@ -191,12 +219,15 @@ def _passed_over_lines(passed_over: Sequence[PassedOver]) -> Iterator[str]:
         yield f"  … {len(passed_over) - PASSED_OVER_SHOWN:,} more"
 
 
-def _not_examined_lines(
-    counts: Mapping[Outcome, int], failures: Sequence[queries.Failure], partly: int, database_hint: str
-) -> Iterator[str]:
+def _not_examined_lines(summary: Summary, database_hint: str) -> Iterator[str]:
     """What could not be examined, by outcome, and the worst of it by name."""
+    found, failures = summary.scan, summary.not_examined
+    counts, partly = found.files_by_outcome, found.partly_examined
+    if found.go_templates:
+        files = "1 file" if found.go_files == 1 else f"{found.go_files:,} files"
+        yield f"Not examined: {_templates(found.go_templates, 'Go ')} of Ollama's in {files} (llama.cpp reads none)"
     if partly:
-        count = "1 template" if partly == 1 else f"{partly:,} templates"
+        count = _templates(partly)
         yield f"Examined in part: {count}, the flags only (finding {queries.PARTLY_EXAMINED})"
     failed = {one: counts[one] for one in Outcome if one is not Outcome.ANALYSED and counts.get(one)}
     if not failed:
@@ -204,24 +235,29 @@ def _not_examined_lines(
     hint = "" if failures else f" (capscan query failures{database_hint})"
     yield f"Not examined: {' · '.join([f'{count:,} {one}' for one, count in failed.items()])}{hint}"
     for failure in failures:
-        yield _failure_line(failure)
+        yield _failure_line(failure, summary)
     left = sum(failed.values()) - len(failures)
     if failures and left > 0:
         yield f"  … {left:,} more: capscan query failures{database_hint}"
 
 
-def _failure_line(failure: queries.Failure) -> str:
-    name = Path(failure.path).name
+def _templates(count: int, kind: str = "") -> str:
+    return f"1 {kind}template" if count == 1 else f"{count:,} {kind}templates"
+
+
+def _failure_line(failure: queries.Failure, summary: Summary) -> str:
+    name = summary.shown(failure.path)
     variant = f" ({failure.variant})" if failure.variant not in ("", "default") else ""
     shown = clip(visible(name), NAME_WIDTH - len(variant)) + visible(variant)
-    reason = (failure.reason or "no reason is known").removeprefix(f"{name}: ")
+    reason = (failure.reason or "no reason is known").removeprefix(f"{Path(failure.path).name}: ")
     place = f" at byte {failure.offset:,}" if failure.offset is not None and "at byte" not in reason else ""
     return clip(f"  {pad(shown, NAME_WIDTH)}  {failure.outcome}{place}: {visible(reason)}", WIDTH)
 
 
-def _outlier_lines(outliers: Sequence[queries.Outlier], database_hint: str) -> Iterator[str]:
+def _outlier_lines(summary: Summary, database_hint: str) -> Iterator[str]:
     """The outliers, those with the same to say in one line: the worst by name, and how many other files it is true of.
     Of one severity flags that mislead come first, then what is true of more files."""
+    outliers = summary.outliers
     if not outliers:
         return
     yield f"Outliers ({len(outliers):,} template{'' if len(outliers) == 1 else 's'}), worst first"
@@ -234,7 +270,7 @@ def _outlier_lines(outliers: Sequence[queries.Outlier], database_hint: str) -> I
         key=lambda group: (severities.index(group[0].severity), not queries.misleads(group[0]), -_files(group)),
     )
     for group in groups[: answers.OUTLIERS_SHOWN]:
-        yield _outlier_line(group[0], _files(group))
+        yield _outlier_line(group[0], _files(group), summary)
     left = sum(len(group) for group in groups[answers.OUTLIERS_SHOWN :])
     if left:
         yield f"  … {left:,} more: capscan query outliers{database_hint}"
@@ -244,9 +280,9 @@ def _files(group: Sequence[queries.Outlier]) -> int:
     return sum(outlier.files for outlier in group)
 
 
-def _outlier_line(outlier: queries.Outlier, files: int) -> str:
+def _outlier_line(outlier: queries.Outlier, files: int, summary: Summary) -> str:
     more = f" +{files - 1:,}" if files > 1 else ""
-    name = clip(visible(Path(outlier.path).name), NAME_WIDTH - len(more)) + more
+    name = clip(visible(summary.shown(outlier.path)), NAME_WIDTH - len(more)) + more
     place = f" (line {outlier.line:,})" if outlier.line is not None and "(line " not in outlier.text else ""
     room = WIDTH - NAME_WIDTH - 13 - len(place)
     return f"  {severity(outlier.severity)} {pad(name, NAME_WIDTH)}  {clip(visible(outlier.text), room)}{place}"
@@ -262,6 +298,9 @@ def show_template(engine: Engine, sha256: str, form: str, *, everything: bool = 
         documents = [template_document(template, source, analysis.result) for analysis in detail.analyses]
         yield json.dumps(documents, ensure_ascii=False, indent=2)
         return
+    if detail.kind == GO:
+        yield f"{visible(source)}: {GO_TEMPLATE}"
+        yield from (f"  {visible(line)}" for line in detail.source.decode("utf-8", errors="replace").split("\n"))
     yield from _analysis_lines(template, source, detail, everything)
     for found in detail.verifications:
         result = found.verification
@@ -297,8 +336,13 @@ def show_file(engine: Engine, name: str, form: str, *, everything: bool = False)
         yield json.dumps(_file_document(detail), ensure_ascii=False, indent=2)
         return
     yield f"{visible(result.file.path)} · {result.file.kind} · {result.file.size:,} bytes · {result.outcome}"
+    for called in detail.names:
+        yield f"  {called.store}: {visible(_called(called))}"
     if result.reason:
         yield f"  {visible(result.reason)}"
+    remark = answers.role_remark(result)
+    if remark is not None:
+        yield f"  {remark}"
     yield from _metadata_lines(result)
     for note in result.notes:
         yield f"  note: {visible(note)}"
@@ -307,21 +351,25 @@ def show_file(engine: Engine, name: str, form: str, *, everything: bool = False)
             yield f"  {visible(variant.variant)}: template {variant.sha256[: answers.SHOWN_HASH]} · {variant.outcome}"
     for finding in detail.findings:
         yield f"{severity(finding.severity)} {finding.rule}: {visible(finding.text)}"
-    if _is_served(result):
+    if answers.is_served(result):
         unparseable = _unparseable(detail)
         line = answers.selection_line(result, unparseable)
         if line:
             yield f"  {line}"
         yield f"  {answers.start_line(answers.start_of_file(result, unparseable, detail.starts))}"
     for template in result.templates:
+        if template.kind == GO:
+            yield f"  {visible(template.variant)}: {GO_TEMPLATE}"
+    for template in result.jinja:
         yield ""
         found = queries.template_detail(engine, template.sha256)
         yield from _analysis_lines(template, result.file.path, found, everything)
 
 
-def _is_served(result: FileResult) -> bool:
-    """Whether it is known what a server would make of a file."""
-    return bool(result.templates) or result.outcome is Outcome.NO_TEMPLATE
+def _called(name: ModelName) -> str:
+    """A name and where it comes from, as far as the name does not say that."""
+    revision = f" at {name.revision}" if name.revision and f":{name.revision}" not in name.name else ""
+    return f"{name.name}{revision}"
 
 
 def _unparseable(detail: queries.FileDetail) -> list[str]:
@@ -331,6 +379,7 @@ def _unparseable(detail: queries.FileDetail) -> list[str]:
 def _metadata_lines(result: FileResult) -> Iterator[str]:
     metadata = result.metadata
     facts = {
+        "role": answers.ROLES.get(metadata.role or "", (metadata.role,))[0],
         "architecture": metadata.architecture,
         "name": metadata.name,
         "size": metadata.size_label,
@@ -350,6 +399,7 @@ def _file_document(detail: queries.FileDetail) -> dict[str, object]:
     result = detail.result
     return {
         "path": result.file.path,
+        "names": [asdict(name) for name in detail.names],
         "kind": str(result.file.kind),
         "size": result.file.size,
         "outcome": str(result.outcome),
@@ -376,6 +426,6 @@ def _file_document(detail: queries.FileDetail) -> dict[str, object]:
 
 
 def _start_of_file(detail: queries.FileDetail) -> dict[str, object] | None:
-    if not _is_served(detail.result):
+    if not answers.is_served(detail.result):
         return None
     return start_document(answers.start_of_file(detail.result, _unparseable(detail), detail.starts))

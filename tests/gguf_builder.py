@@ -62,6 +62,23 @@ def write_gguf(
     return path
 
 
+def write_split(folder: Path, stem: str, template: str, *, tensors: int = 3, small_first: bool = False) -> list[Path]:
+    """Write a model as GGUFWriter splits it, a tensor to a shard; `small_first`: the first has metadata only. Out: its
+    files, in order."""
+    writer = GGUFWriter(folder / f"{stem}.gguf", "llama", split_max_tensors=1, small_first_shard=small_first)
+    writer.add_type("model")
+    writer.add_name(stem)
+    writer.add_chat_template(template)
+    writer.add_token_list(list(TOKENS))
+    for number in range(tensors):
+        writer.add_tensor(f"blk.{number}.attn_q.weight", numpy.zeros((2, 4), dtype=numpy.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return sorted(folder.glob(f"{stem}-*-of-*.gguf"))
+
+
 @dataclass
 class RawGguf:
     """Key-values as bytes, one after the other, right or wrong. `pairs` may be changed before `to_bytes`."""

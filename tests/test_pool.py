@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from scanner.pool import Lost, TaskLimits, WorkerPool
 from tests.hostile_tasks import double, misbehave
+from tests.killing import PATIENCE, descendants, environment, is_alive, until
 
 LIMITS = TaskLimits(seconds=3, memory=1024**3)
 
@@ -46,3 +50,32 @@ def test_an_error_in_the_parent_ends_the_workers_at_once() -> None:
     with pytest.raises(KeyboardInterrupt), WorkerPool(1) as pool:
         next(pool.map(double, [1]))
         raise KeyboardInterrupt
+
+
+BUSY = """
+from scanner.pool import WorkerPool
+from tests.hostile_tasks import misbehave
+with WorkerPool(2) as pool:
+    for task, result in pool.map(misbehave, ["a", "b", *["hang"] * 20]):
+        print(result, flush=True)
+"""
+
+
+def test_workers_end_with_a_parent_that_is_killed() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", BUSY], stdout=subprocess.PIPE, text=True, env=environment()
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "a\n"
+        workers = descendants(process.pid)
+        assert len(workers) >= 2
+        process.kill()
+        process.wait(PATIENCE)
+        until(lambda: not any(map(is_alive, workers)), seconds=20)
+
+
+def test_leaving_the_pool_while_workers_start_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    for _ in range(3):
+        with WorkerPool(4) as pool:
+            assert list(pool.map(double, [1])) == [(1, 2)]
+    assert capfd.readouterr().err == ""

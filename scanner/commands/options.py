@@ -29,6 +29,9 @@ EXIT_INTERRUPTED = 130
 
 DEFAULT_DATABASE = "capscan.db"
 
+DEFAULT_MAX_AGE = 90
+"""Days."""
+
 database_option = click.option(
     "--db",
     "database",
@@ -60,6 +63,23 @@ def database_hint(database: str) -> str:
     """What has to be added to the next command for the same database."""
     usual = database == DEFAULT_DATABASE or os.environ.get("CAPSCAN_DB") == database
     return "" if usual else f" --db {shlex.quote(database)}"
+
+
+wait_option = click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Wait so long for another process that works on the database; without it, give up at once (exit code 3).",
+)
+
+max_age_option = click.option(
+    "--max-age",
+    "max_age",
+    type=click.FloatRange(0, 1_000_000),
+    metavar="DAYS",
+    help=f"Scans older than this are removed.  [default: {DEFAULT_MAX_AGE}]",
+)
 
 
 def format_option(*forms: str) -> Callable[[Command], Command]:

@@ -237,10 +237,10 @@ def _print_prompt(text: str, *, alone: bool) -> None:
 
 def _render_raw(result: FileResult, variables: dict[str, object], clock: float | None, form: str, parts: bool) -> int:
     """The dialect alone, on the text as it stands in the file."""
-    if not result.templates:
+    if not result.jinja:
         raise CapscanError(f"{result.file.path}: {result.outcome}: {result.reason}")
     try:
-        outcome = Template(result.templates[0].source).run(variables, now=clock)
+        outcome = Template(result.jinja[0].source).run(variables, now=clock)
     except TemplateSyntaxError as error:
         raise CapscanError(f"the template does not parse: {error}") from error
     if form == "json":

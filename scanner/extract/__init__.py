@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from scanner.errors import UnreadableError
-from scanner.extract import gguf, huggingface, jinja_file
+from scanner.extract import gguf, huggingface, jinja_file, ollama
 from scanner.extract.gguf_header import MAGIC
 from scanner.extract.source import LocalFile
 from scanner.results import FileResult, ModelFile, Outcome, SourceKind
@@ -35,6 +35,12 @@ def extract(model_file: ModelFile) -> FileResult:
 
     A file that cannot be read, is broken or is no model is a result like any other (`Outcome`), never an exception.
     """
+    result = _extract(model_file)
+    return ollama.with_layers(result) if model_file.layers else result
+
+
+def _extract(model_file: ModelFile) -> FileResult:
+    """The same, of the file itself."""
     try:
         return _EXTRACTORS[_kind(model_file)](model_file)
     except UnreadableError as error:

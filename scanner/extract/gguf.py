@@ -24,9 +24,12 @@ from scanner.extract.gguf_tokens import (
     used_tokens,
     why_not_loaded,
 )
+from scanner.extract.roles import WHY_NO_TEMPLATE, WITHOUT_TEMPLATE, role_of
 from scanner.extract.source import LocalFile, RangeReader
+from scanner.extract.split import SPLIT_COUNT, SPLIT_KEYS, SPLIT_NO, is_first, split_notes
 from scanner.extract.variants import DEFAULT, settle
-from scanner.results import ChatTemplate, FileResult, ModelFile, ModelMetadata, Outcome, SpecialToken
+from scanner.results import ChatTemplate, FileResult, ModelFile, ModelMetadata, Outcome, Role, SpecialToken
+from scanner.shards import shard_of
 
 TYPE: Final = "general.type"
 ARCHITECTURE: Final = "general.architecture"
@@ -39,8 +42,6 @@ LICENSE: Final = "general.license"
 REPO_URL: Final = "general.repo_url"
 SOURCE_REPO_URL: Final = "general.source.repo_url"
 BLOCK_COUNT: Final = "{arch}.block_count"
-SPLIT_NO: Final = "split.no"
-SPLIT_COUNT: Final = "split.count"
 MODEL: Final = "tokenizer.ggml.model"
 PRE: Final = "tokenizer.ggml.pre"
 TOKENS: Final = "tokenizer.ggml.tokens"
@@ -96,16 +97,11 @@ MAX_LISTED_NAMES: Final = 4096
 """Names taken from `tokenizer.chat_templates`."""
 
 _DESCRIPTION: Final = (TYPE, ARCHITECTURE, NAME, BASENAME, SIZE_LABEL, FILE_TYPE, QUANTIZED_BY, LICENSE)
-_ORIGIN: Final = (REPO_URL, SOURCE_REPO_URL, SPLIT_NO, SPLIT_COUNT)
+_ORIGIN: Final = (REPO_URL, SOURCE_REPO_URL)
 _TOKENIZER: Final = (MODEL, PRE, TOKENS, KINDS, BOS_ID, EOS_ID, ADD_BOS, ADD_EOS)
-_WANTED: Final = frozenset((*_DESCRIPTION, *_ORIGIN, *_TOKENIZER))
+_WANTED: Final = frozenset((*_DESCRIPTION, *_ORIGIN, *_TOKENIZER, *SPLIT_KEYS))
 _BLOCK_COUNT_SUFFIX: Final = BLOCK_COUNT.removeprefix("{arch}")
 _INTEGERS: Final = frozenset(kind for kind in ValueType if "INT" in kind.name)
-_KINDS_WITHOUT_TEMPLATE: Final = {
-    "adapter": "an adapter: it has no chat template of its own",
-    "imatrix": "an importance matrix, not a model",
-    "mmproj": "a multimodal projector: the template stands in the model it belongs to",
-}
 _FOREIGN_STARTS: Final = (
     (b"version https://git-lfs", "a Git LFS pointer (the file itself was not downloaded)"),
     (b"PK\x03\x04", "a ZIP archive (a PyTorch checkpoint?)"),
@@ -116,13 +112,15 @@ _FOREIGN_STARTS: Final = (
     (b"{", "JSON text"),
 )
 _STARTS_SHOWN: Final = 24
+_FIRST_MISSING: Final = "the first shard, which holds the template, is missing"
 
 
 def extract(model_file: ModelFile) -> FileResult:
     """The templates and metadata of one GGUF file.
 
-    Out: ANALYSED, NO_TEMPLATE, SKIPPED (a projector, an adapter, an importance matrix, a later shard) or NOT_A_MODEL
-    (another format). Raises UnreadableError for GGUF that is broken or beyond a limit, OSError as `open` does.
+    Out: ANALYSED, NO_TEMPLATE, SKIPPED (a file of a role that needs no template, a later shard, a split model without
+    its first) or NOT_A_MODEL (another format). Of a split model the file is the first, the others are held against it.
+    Raises UnreadableError for GGUF that is broken or beyond a limit, OSError as `open` does.
     """
     path = Path(model_file.path)
     with LocalFile(path) as source:
@@ -156,19 +154,20 @@ class _Extraction:
         self._source = source
         self._reader = reader
         self._order = ">" if header.big_endian else "<"
+        self._header = header
         self._fields = header.fields
         self._notes: list[str] = []
 
     def result(self) -> FileResult:
         metadata = self._metadata()
-        skipped = self._why_skipped(metadata)
-        if skipped is not None:
-            return FileResult(self._file, Outcome.SKIPPED, metadata=metadata, reason=skipped, notes=tuple(self._notes))
+        split = split_notes(self._file, self._header)
+        why = self._why_not_looked_at(metadata)
+        if why is not None:
+            return FileResult(self._file, Outcome.SKIPPED, metadata=metadata, reason=why, notes=(*split, *self._notes))
         templates, notes = settle(self._templates())
         self._compare_with_list({template.variant for template in templates})
-        outcome = Outcome.ANALYSED if templates else Outcome.NO_TEMPLATE
-        reason = None if templates else f"no key {CHAT_TEMPLATE}"
-        return FileResult(self._file, outcome, templates, metadata, reason, notes=(*notes, *self._notes))
+        outcome, reason = (Outcome.ANALYSED, None) if templates else self._without_template(metadata)
+        return FileResult(self._file, outcome, templates, metadata, reason, notes=(*split, *notes, *self._notes))
 
     def _metadata(self) -> GgufMetadata:
         architecture = self._text(ARCHITECTURE)
@@ -188,17 +187,48 @@ class _Extraction:
             split_count=self._integer(SPLIT_COUNT),
             bos=bos,
             eos=eos,
+            role=self._role(architecture),
             used=self._used_tokens(bos, eos),
         )
 
-    def _why_skipped(self, metadata: ModelMetadata) -> str | None:
-        kind = "mmproj" if metadata.architecture == "clip" else self._text(TYPE)
-        if kind in _KINDS_WITHOUT_TEMPLATE:
-            return _KINDS_WITHOUT_TEMPLATE[kind]
-        if metadata.split_no:
-            total = "" if metadata.split_count is None else f" of {metadata.split_count}"
-            return f"later shard {metadata.split_no + 1}{total}: the template stands in the first"
-        return None
+    def _role(self, architecture: str | None) -> Role | None:
+        return role_of(
+            Path(self._file.path).name,
+            kind=self._text(TYPE),
+            architecture=architecture,
+            name=self._text(NAME),
+            has_tensors=self._header.tensor_count > 0 or is_first(self._header),
+            has_tokens=TOKENS in self._fields or MODEL in self._fields,
+        )
+
+    def _why_not_looked_at(self, metadata: ModelMetadata) -> str | None:
+        """Why llama.cpp would read no template of this file, even if there were one."""
+        why = self._why_none_is_read(metadata)
+        if why is not None and any(key.startswith(CHAT_TEMPLATE) for key in self._fields):
+            self._notes.append("it carries a chat template, which llama.cpp does not read")
+        return why
+
+    def _why_none_is_read(self, metadata: ModelMetadata) -> str | None:
+        if metadata.role in WITHOUT_TEMPLATE:
+            return WHY_NO_TEMPLATE[Role(metadata.role)]
+        if not metadata.split_no:
+            return None
+        if self._is_first_missing():
+            return _FIRST_MISSING
+        total = "" if metadata.split_count is None else f" of {metadata.split_count}"
+        return f"later shard {metadata.split_no + 1}{total}: the template stands in the first"
+
+    def _without_template(self, metadata: ModelMetadata) -> tuple[Outcome, str]:
+        if metadata.role is not None:
+            return Outcome.SKIPPED, WHY_NO_TEMPLATE[Role(metadata.role)]
+        if self._is_first_missing():
+            return Outcome.SKIPPED, _FIRST_MISSING
+        return Outcome.NO_TEMPLATE, f"no key {CHAT_TEMPLATE}"
+
+    def _is_first_missing(self) -> bool:
+        """Whether the file stands for a split model whose first shard is not there."""
+        shard = shard_of(Path(self._file.path).name) if self._file.shards else None
+        return shard is not None and shard.number != 1
 
     def _templates(self) -> Iterator[ChatTemplate]:
         # Sorted, so that `tokenizer.chat_template` wins over a key that names the default variant.

@@ -20,7 +20,7 @@ from scanner.errors import UnreadableError
 from scanner.extract.jinja_file import MAX_TEMPLATE_BYTES
 from scanner.extract.source import read_whole
 from scanner.extract.variants import DEFAULT, settle
-from scanner.results import ChatTemplate, FileResult, ModelFile, ModelMetadata, Outcome, SpecialToken
+from scanner.results import ChatTemplate, FileResult, ModelFile, ModelMetadata, Outcome, Role, SpecialToken
 
 TEMPLATE_FILE: Final = "chat_template.jinja"
 TEMPLATE_FOLDER: Final = "additional_chat_templates"
@@ -28,6 +28,8 @@ TEMPLATE_JSON: Final = "chat_template.json"
 TOKENIZER_CONFIG: Final = "tokenizer_config.json"
 MODEL_CONFIG: Final = "config.json"
 ADAPTER_CONFIG: Final = "adapter_config.json"
+WEIGHTS: Final = ("model.safetensors", "pytorch_model.bin", "consolidated.safetensors")
+"""The weights of a whole model in one file; in several they have an index, the same name and `.index.json`."""
 
 MAX_JSON_BYTES: Final = 16 * 1024 * 1024
 """A longer JSON file is not read: 20 bytes of memory for each of its bytes is what the worst JSON takes."""
@@ -52,16 +54,25 @@ def extract(model_file: ModelFile) -> FileResult:
         architecture=architecture,
         bos=_special_token(config, "bos_token", "add_bos_token"),
         eos=_special_token(config, "eos_token", "add_eos_token"),
+        role=Role.ADAPTER if _is_adapter(folder) else None,
     )
-    outcome, reason = _outcome(folder, bool(templates))
+    outcome, reason = _outcome(metadata.role, bool(templates))
     return FileResult(model_file, outcome, templates, metadata, reason, notes=(*notes, *more))
 
 
-def _outcome(folder: Path, has_templates: bool) -> tuple[Outcome, str | None]:
+def _is_adapter(folder: Path) -> bool:
+    """Whether a folder is one as PEFT writes it, with the adapter's weights and no model's
+    (https://huggingface.co/docs/peft/developer_guides/checkpoint)."""
+    if not (folder / ADAPTER_CONFIG).is_file():
+        return False
+    return not any((folder / name).is_file() for each in WEIGHTS for name in (each, f"{each}.index.json"))
+
+
+def _outcome(role: str | None, has_templates: bool) -> tuple[Outcome, str | None]:
     if has_templates:
         return Outcome.ANALYSED, None
-    if (folder / ADAPTER_CONFIG).is_file():
-        return Outcome.SKIPPED, "an adapter: it has no chat template of its own"
+    if role == Role.ADAPTER:
+        return Outcome.SKIPPED, "an adapter: it goes with a model, and needs no template"
     return Outcome.NO_TEMPLATE, "no chat template in any of the places where transformers looks"
 
 

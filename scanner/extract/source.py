@@ -1,4 +1,11 @@
-"""Bytes at an offset: the only thing the extractors ask of where a file is kept."""
+"""Bytes at an offset: the only thing the extractors ask of where a file is kept.
+
+No extractor opens a file in another way (a test holds that), and none reads one to its end: GGUF headers go through
+`RangeReader.read` in chunks, with every length checked against `size` before; the small files of a model directory
+(JSON, templates) through `read_whole`, which refuses a longer one than its caller allows. So a source of another kind,
+`https://` with range requests or `hf://`, needs a `RangeReader` of its own, and for directories and the other shards of
+a split model a way to name what stands beside a file; nothing of the readers changes.
+"""
 
 from __future__ import annotations
 

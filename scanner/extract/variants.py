@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from scanner.results import ChatTemplate
 
@@ -23,7 +24,7 @@ def settle(found: Iterable[ChatTemplate]) -> tuple[tuple[ChatTemplate, ...], tup
             kept[template.variant] = template
         elif winner.source != template.source:
             name = _free_name(f"{template.variant} ({template.origin})", kept)
-            kept[name] = ChatTemplate(name, template.source, template.origin)
+            kept[name] = replace(template, variant=name)
             notes.append(
                 f"variant {template.variant!r} has one text in {winner.origin} and another in {template.origin}: "
                 f"the first is used, the other is kept as {name!r}"

@@ -89,11 +89,13 @@ class VariantFacts:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """A model file and its variants; `outcome` is that of its extraction, `bos` the token as the file has it."""
+    """A model file and its variants; `outcome` is that of its extraction, `bos` the token as the file has it, `notes`
+    what its extraction noted."""
 
     outcome: Outcome
     variants: Sequence[VariantFacts]
     bos: SpecialToken = field(default_factory=SpecialToken)
+    notes: Sequence[str] = ()
 
 
 Facts = TypeVar("Facts", TemplateFacts, FileFacts)

@@ -407,6 +407,17 @@ RULES: tuple[Rule[TemplateFacts], ...] = (*ERRORS, *WARNINGS, *NOTES)
 FILE_RULES: tuple[Rule[FileFacts], ...] = (
     Rule(*SERVER_DOES_NOT_START, files.default_does_not_parse),
     Rule(
+        "incomplete-split",
+        Severity.ERROR,
+        "The model is split into several files, and one of them is missing, or is not what its name says "
+        "(`NAME-00001-of-00003.gguf` and so on; llama.cpp finds them by these names, and holds `split.no` and "
+        "`split.tensors.count` against them).",
+        "The model cannot be loaded, by llama-server or anything else that is built on llama.cpp.",
+        "Author: publish all files of one split under the names that llama-gguf-split gave them. Serving: fetch what "
+        "is missing, or what was fetched in part, again, and keep the names.",
+        files.incomplete_split,
+    ),
+    Rule(
         "tool-use-ignored",
         Severity.WARNING,
         "The model's tool_use template does not parse.",

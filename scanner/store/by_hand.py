@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, func, select
 
 from scanner.errors import DatabaseError, UsageError
-from scanner.store.session import database_name, one_line, sqlite_file, translated
+from scanner.store.session import database_name, one_line, read_only_uri, sqlite_file, translated
 
 _PAGE = 500
 
@@ -25,16 +25,21 @@ class Rows(NamedTuple):
     rows: Iterator[tuple[object, ...]]
 
 
-def run_sql(engine: Engine, sql: str, *, seconds: float) -> Rows:
+Values = Mapping[str, str | None]
+"""What stands for the parameters of a statement, by name."""
+
+
+def run_sql(engine: Engine, sql: str, *, seconds: float, values: Values | None = None) -> Rows:
     """Runs one statement of a person's own, which the database itself keeps from writing, for at most `seconds`.
 
-    The time is what the database works; what the caller does between rows does not count. Raises UsageError, here or
-    while rows are read, with the database's message: wrong SQL, a statement that would write, time is up.
+    A parameter in the SQL is `:name`; the driver binds its value, which never becomes part of the SQL. The time is what
+    the database works; what the caller does between rows does not count. Raises UsageError, here or while rows are
+    read, with the database's message: wrong SQL, a statement that would write, time is up.
     """
     if engine.dialect.name == "sqlite":
-        stream = _sqlite_rows(engine, sql, seconds)
+        stream = _sqlite_rows(engine, sql, seconds, values or {})
     elif engine.dialect.name == "postgresql":
-        stream = _postgresql_rows(engine, sql, seconds)
+        stream = _postgresql_rows(engine, sql, seconds, values or {})
     else:
         raise UsageError(f"queries are offered on SQLite and PostgreSQL, not on {engine.dialect.name}")
     return Rows(columns=tuple(str(name) for name in next(stream)), rows=stream)
@@ -81,7 +86,7 @@ def _open_read_only(engine: Engine, is_over: Callable[[], bool]) -> sqlite3.Conn
     if file is None:
         raise UsageError("queries need a database that is a file, not one in memory")
     try:
-        connection = sqlite3.connect(f"{Path(file).absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        connection = sqlite3.connect(read_only_uri(file), uri=True, isolation_level=None)
     except sqlite3.Error as error:
         raise DatabaseError(f"{database_name(engine)}: {one_line(error)}") from error
     connection.text_factory = lambda data: str(data, "utf-8", "replace")
@@ -91,13 +96,13 @@ def _open_read_only(engine: Engine, is_over: Callable[[], bool]) -> sqlite3.Conn
     return connection
 
 
-def _sqlite_rows(engine: Engine, sql: str, seconds: float) -> Iterator[tuple[object, ...]]:
+def _sqlite_rows(engine: Engine, sql: str, seconds: float, values: Values) -> Iterator[tuple[object, ...]]:
     """First the names of the columns, then the rows."""
     limit = _TimeLimit(seconds)
     connection = _open_read_only(engine, limit.is_over)
     try:
         with _sqlite_refusals(limit, seconds), limit.counting():
-            cursor = connection.execute(sql)
+            cursor = connection.execute(sql, dict(values))
         yield _column_names(cursor)
         while True:
             with _sqlite_refusals(limit, seconds), limit.counting():
@@ -120,7 +125,7 @@ def _sqlite_refusals(limit: _TimeLimit, seconds: float) -> Iterator[None]:
         raise UsageError(f"the query was refused: {one_line(error)}") from error
 
 
-def _postgresql_rows(engine: Engine, sql: str, seconds: float) -> Iterator[tuple[object, ...]]:
+def _postgresql_rows(engine: Engine, sql: str, seconds: float, values: Values) -> Iterator[tuple[object, ...]]:
     """First the names of the columns, then the rows."""
     # Never committed: what a statement set for the session must not outlive it.
     reading = engine.execution_options(postgresql_readonly=True)
@@ -131,11 +136,20 @@ def _postgresql_rows(engine: Engine, sql: str, seconds: float) -> Iterator[tuple
         with driver.cursor() as cursor:
             try:
                 # As a prepared statement it can be but one: a second, after COMMIT, would be free to write.
-                cursor.execute(sql, prepare=True)
+                cursor.execute(*_for_psycopg(sql, values), prepare=True)
             except (engine.dialect.loaded_dbapi.Error, ValueError) as error:
                 raise UsageError(f"the query was refused: {one_line(error)}") from error
             yield _column_names(cursor)
             yield from cursor
+
+
+def _for_psycopg(sql: str, values: Values) -> tuple[str, Values | None]:
+    """The SQL with the parameters that have a value as psycopg writes them (`%(name)s`), for which a `%` is two; as it
+    is where there are none. What looks like one behind another colon is a cast."""
+    if not values:
+        return sql, None
+    names = "|".join(map(re.escape, values))
+    return re.sub(rf"(?<![:\w]):({names})\b", r"%(\1)s", sql.replace("%", "%%")), values
 
 
 def _column_names(cursor: Any) -> tuple[str, ...]:

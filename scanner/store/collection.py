@@ -87,6 +87,9 @@ def _file_of(row: Any, capabilities: Capabilities | None, observed: Verdicts) ->
         scan_id=row.scan_id,
         capabilities=capabilities,
         observed=observed,
+        name=row.name,
+        repository=row.repository,
+        role=row.role,
     )
 
 

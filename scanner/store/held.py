@@ -6,7 +6,15 @@ from typing import Any
 
 from sqlalchemy import FromClause, Select, Subquery, func, select
 
-from scanner.store.models import AnalysisRow, AppearanceRow, ModelFileRow, ScanRow, TemplateRow, latest_files
+from scanner.store.models import (
+    AnalysisRow,
+    AppearanceRow,
+    ModelFileRow,
+    ModelNameRow,
+    ScanRow,
+    TemplateRow,
+    latest_files,
+)
 from scanner.store.rows import newest_analyses, verdict_columns
 
 
@@ -33,10 +41,19 @@ def held(scan_id: int | None) -> FromClause:
             ModelFileRow.quantized_by,
             ScanRow.profile,
             *verdict_columns(),
+            ModelNameRow.name.label("name"),
+            ModelNameRow.repository,
+            ModelFileRow.role,
         )
         .join(ScanRow, ScanRow.id == AppearanceRow.scan_id)
         .join(ModelFileRow, ModelFileRow.id == AppearanceRow.model_file_id)
         .outerjoin(TemplateRow, TemplateRow.id == AppearanceRow.template_id)
+        .outerjoin(
+            ModelNameRow,
+            (ModelNameRow.scan_id == AppearanceRow.scan_id)
+            & (ModelNameRow.model_file_id == AppearanceRow.model_file_id)
+            & (ModelNameRow.position == 0),
+        )
         .outerjoin(
             AnalysisRow,
             (AnalysisRow.template_id == AppearanceRow.template_id)

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from scanner.results import CAPABILITIES
+from scanner.results import CAPABILITIES, JINJA
 
 ESCAPE = "\u241b"
 """Stands before the four hexadecimal digits of a character that a database would refuse (see `SafeText`)."""
@@ -157,7 +157,8 @@ class Base(DeclarativeBase):
 
 
 class ScanRow(Base):
-    """One run of `capscan scan`. `finished_at` is null until it ended; a scan that was killed stays `running`."""
+    """One run of `capscan scan`. `finished_at` is null until it ended; one that was killed is `running`
+    until the next scan notices."""
 
     __tablename__ = "scans"
     __table_args__ = (CheckConstraint("status IN ('running', 'finished', 'interrupted')", name="status"),)
@@ -198,6 +199,7 @@ class ModelFileRow(Base):
     notes: Mapped[list[str]] = mapped_column(JsonText)
 
     architecture: Mapped[str | None]
+    role: Mapped[str | None]
     name: Mapped[str | None]
     basename: Mapped[str | None]
     size_label: Mapped[str | None]
@@ -218,7 +220,8 @@ class ModelFileRow(Base):
 
 
 class TemplateRow(Base):
-    """One template, however many files hold it: its exact bytes, and their SHA-256."""
+    """One template, however many files hold it: its exact bytes, and their SHA-256. `kind` is `jinja`, or `go` for one
+    that only Ollama reads: it has no analysis. A text that is there as both is a Jinja template."""
 
     __tablename__ = "templates"
 
@@ -226,11 +229,29 @@ class TemplateRow(Base):
     sha256: Mapped[str] = mapped_column(unique=True)
     source: Mapped[bytes]
     size: Mapped[int]
+    kind: Mapped[str] = mapped_column(server_default=JINJA)
+
+
+class ModelNameRow(Base):
+    """What a store called a model file in one scan, the name to show first at position 0."""
+
+    __tablename__ = "model_names"
+
+    scan_id: Mapped[int] = mapped_column(ForeignKey("scans.id", ondelete="CASCADE"), primary_key=True)
+    model_file_id: Mapped[int] = mapped_column(
+        ForeignKey("model_files.id", ondelete="CASCADE"), primary_key=True, index=True
+    )
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    store: Mapped[str]
+    name: Mapped[str] = mapped_column(index=True)
+    repository: Mapped[str | None]
+    revision: Mapped[str | None]
 
 
 class AppearanceRow(Base):
     """What one scan saw in one file: a row a variant, in file order; for a file without templates one row with the
-    variant '' and no template. `outcome` is the template's where there is one, else the file's."""
+    variant '' and no template. `outcome` is the template's where there is one, else the file's. `fingerprint` is the
+    file's in this scan, null in what an older Capscan recorded."""
 
     __tablename__ = "appearances"
     __table_args__ = (Index(None, "model_file_id", "scan_id"), Index(None, "template_id", "scan_id"))
@@ -245,6 +266,7 @@ class AppearanceRow(Base):
     reason: Mapped[str | None]
     byte_offset: Mapped[int | None]
     expected: Mapped[str | None]
+    fingerprint: Mapped[str | None]
 
 
 class AnalysisRow(Base):
@@ -454,7 +476,8 @@ class EffortRow(Base):
 
 
 class RenderRow(Base):
-    """One conversation (`scenario`) rendered by one `engine`: llama.cpp's dialect or the reference."""
+    """One conversation (`scenario`) rendered by one `engine`: llama.cpp's dialect or the reference. `inputs` are the
+    ranges of characters of the output that came from the request, null where that is not known."""
 
     __tablename__ = "renders"
 
@@ -464,6 +487,7 @@ class RenderRow(Base):
     scenario: Mapped[str]
     output: Mapped[str]
     error: Mapped[str | None]
+    inputs: Mapped[list[Any] | None] = mapped_column(JsonText)
 
 
 VIEWS = MetaData()
@@ -490,6 +514,9 @@ latest_files = Table(
     Column("profile", SafeText),
     *(Column(f"supports_{name}", Boolean) for name in CAPABILITIES),
     *(Column(f"observed_{name}", Boolean) for name in CAPABILITIES),
+    Column("name", SafeText),
+    Column("repository", SafeText),
+    Column("role", SafeText),
 )
 
 flag_distribution = Table(

@@ -6,7 +6,7 @@ raises DatabaseError when the database fails.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,9 @@ from sqlalchemy import Connection, Engine, func, select, true
 
 from scanner.errors import UsageError
 from scanner.results import (
+    GO,
+    GO_TEMPLATE,
+    JINJA,
     Agreement,
     Behaviour,
     ChatTemplate,
@@ -24,6 +27,7 @@ from scanner.results import (
     FlagDifference,
     ModelFile,
     ModelMetadata,
+    ModelName,
     Observation,
     Outcome,
     ParseError,
@@ -56,6 +60,7 @@ from scanner.store.models import (
     EffortRow,
     FindingRow,
     ModelFileRow,
+    ModelNameRow,
     ObservationRow,
     ProbeRunRow,
     ReadRow,
@@ -65,6 +70,7 @@ from scanner.store.models import (
     latest_files,
 )
 from scanner.store.named import NAMED as NAMED
+from scanner.store.named import find as find
 from scanner.store.outliers import disagreement_list as disagreement_list
 from scanner.store.outliers import misleads as misleads
 from scanner.store.outliers import outlier_list as outlier_list
@@ -88,11 +94,14 @@ from scanner.store.records import StoredVerification as StoredVerification
 from scanner.store.records import TemplateDetail as TemplateDetail
 from scanner.store.records import TemplateSummary as TemplateSummary
 from scanner.store.rows import capabilities_of, columns_of, newest_analyses, observed_of
+from scanner.store.scans import INCOMPLETE_SPLIT as INCOMPLETE_SPLIT
 from scanner.store.scans import PARTLY_EXAMINED as PARTLY_EXAMINED
 from scanner.store.scans import change_list as change_list
 from scanner.store.scans import changes_of_scan as changes_of_scan
 from scanner.store.scans import findings_of_scan as findings_of_scan
+from scanner.store.scans import first_names as first_names
 from scanner.store.scans import held_in_scan as held_in_scan
+from scanner.store.scans import new_templates as new_templates
 from scanner.store.scans import newest_finished as newest_finished
 from scanner.store.scans import not_examined as not_examined
 from scanner.store.scans import scan_before as scan_before
@@ -119,7 +128,20 @@ def template_detail(engine: Engine, sha256: str, scan_id: int | None = None) -> 
             analyses=_analyses(connection, row.id, row.sha256),
             appearances=_appearances(connection, row.id, scan_id),
             verifications=_verifications(connection, VerificationRow.template_id == row.id),
+            kind=row.kind,
         )
+
+
+def analysis(engine: Engine, number: int) -> Analysis | None:
+    """The analysis of this number, which need not be the newest of its template; None where there is none."""
+    statement = (
+        select(TemplateRow.sha256, *columns_of(AnalysisRow))
+        .join(TemplateRow, TemplateRow.id == AnalysisRow.template_id)
+        .where(AnalysisRow.id == number)
+    )
+    with connection_scope(engine) as connection:
+        row = connection.execute(statement).first()
+        return None if row is None else _analysis(connection, row, row.sha256)
 
 
 def verifications(engine: Engine) -> tuple[StoredVerification, ...]:
@@ -129,10 +151,12 @@ def verifications(engine: Engine) -> tuple[StoredVerification, ...]:
 
 
 def template_sources(engine: Engine) -> Iterator[tuple[str, bytes]]:
-    """The SHA-256 and bytes of every template that a file holds now, by SHA-256."""
+    """The SHA-256 and bytes of every Jinja template that a file holds now, by SHA-256."""
     held = select(latest_files.c.template_id).where(latest_files.c.template_id.is_not(None))
     statement = (
-        select(TemplateRow.sha256, TemplateRow.source).where(TemplateRow.id.in_(held)).order_by(TemplateRow.sha256)
+        select(TemplateRow.sha256, TemplateRow.source)
+        .where(TemplateRow.id.in_(held), TemplateRow.kind == JINJA)
+        .order_by(TemplateRow.sha256)
     )
     with connection_scope(engine) as connection:
         rows = connection.execute(statement).all()
@@ -153,8 +177,8 @@ def sources_of(engine: Engine, sha256s: Iterable[str]) -> dict[str, bytes]:
 
 
 def file_detail(engine: Engine, name: str) -> FileDetail:
-    """Everything of the model file with this path, or else this last part of a path. Raises UsageError for none or
-    several."""
+    """Everything of the model file with this path, or else this name in a store, or else this last part of a path.
+    Raises UsageError for none or several."""
     with connection_scope(engine) as connection:
         row = _find_file(connection, name)
         latest = select(latest_files).where(latest_files.c.model_file_id == row.id).order_by(latest_files.c.variant)
@@ -173,12 +197,13 @@ def file_detail(engine: Engine, name: str) -> FileDetail:
         )
 
 
-def run_named(engine: Engine, name: str, *, seconds: float = QUERY_SECONDS) -> Rows:
-    """Runs one of NAMED. Raises UsageError for another name."""
-    query = NAMED.get(name)
-    if query is None:
-        raise UsageError(f"there is no query {name!r}: choose one of {', '.join(sorted(NAMED))}")
-    return run_sql(engine, query.sql, seconds=seconds)
+def run_named(
+    engine: Engine, name: str, given: Mapping[str, str] | None = None, *, seconds: float = QUERY_SECONDS
+) -> Rows:
+    """Runs one of NAMED; `given` are values of its parameters. Raises UsageError for another name, and for a parameter
+    or value that makes no sense."""
+    query = find(name)
+    return run_sql(engine, query.sql, seconds=seconds, values=query.bound(given or {}))
 
 
 def _find_template(connection: Connection, prefix: str) -> Any:
@@ -186,7 +211,7 @@ def _find_template(connection: Connection, prefix: str) -> Any:
     if not wanted or not set(wanted) <= set("0123456789abcdef"):
         raise UsageError(f"{prefix!r} is not the beginning of a SHA-256")
     statement = (
-        select(TemplateRow.id, TemplateRow.sha256, TemplateRow.source)
+        select(TemplateRow.id, TemplateRow.sha256, TemplateRow.source, TemplateRow.kind)
         .where(TemplateRow.sha256.startswith(wanted))
         .order_by(TemplateRow.sha256)
         .limit(_CANDIDATES_SHOWN)
@@ -200,6 +225,9 @@ def _find_file(connection: Connection, name: str) -> Any:
     exact = connection.execute(statement.where(ModelFileRow.path == name)).first()
     if exact is not None:
         return exact
+    called = _called(connection, name)
+    if called:
+        return _only(called, f"model file called {name}", [row.path for row in called[:_CANDIDATES_SHOWN]])
     ending = ModelFileRow.path.endswith(f"/{name}", autoescape=True)
     # LIKE may ignore case, so what it finds is compared again.
     found = [
@@ -208,6 +236,18 @@ def _find_file(connection: Connection, name: str) -> Any:
         if row.path.endswith(name)
     ]
     return _only(found, f"model file {name}", [row.path for row in found[:_CANDIDATES_SHOWN]])
+
+
+def _called(connection: Connection, name: str) -> Sequence[Any]:
+    """The model files that a store calls so, as the newest scans have it; `MODEL` is also `MODEL:latest`."""
+    wanted = [name] if ":" in name.rsplit("/", 1)[-1] else [name, f"{name}:latest"]
+    named = (
+        select(ModelNameRow.model_file_id)
+        .join(ModelFileRow, ModelFileRow.id == ModelNameRow.model_file_id)
+        .where(ModelNameRow.name.in_(wanted), ModelNameRow.scan_id == ModelFileRow.last_seen_scan_id)
+    )
+    statement = select(*columns_of(ModelFileRow)).where(ModelFileRow.id.in_(named)).order_by(ModelFileRow.path)
+    return connection.execute(statement).all()
 
 
 def _only(found: Sequence[Any], what: str, candidates: Sequence[str]) -> Any:
@@ -241,7 +281,7 @@ def _analysis(connection: Connection, row: Any, sha256: str) -> Analysis:
                 for one in _parts_of(connection, BehaviourRow, row.id)
             ),
             renders=tuple(
-                StandardRender(one.engine, one.scenario, one.output, one.error)
+                StandardRender(one.engine, one.scenario, one.output, one.error, _inputs(one))
                 for one in _parts_of(connection, RenderRow, row.id)
             ),
         ),
@@ -274,6 +314,10 @@ def _parts_of(connection: Connection, table: Any, analysis: int) -> Sequence[Any
     """The rows of one of an analysis's tables, in their order."""
     statement = select(*columns_of(table)).where(table.analysis_id == analysis).order_by(table.position)
     return connection.execute(statement).all()
+
+
+def _inputs(row: Any) -> tuple[tuple[int, int], ...] | None:
+    return None if row.inputs is None else tuple((first, end) for first, end in row.inputs)
 
 
 def _observation(row: Any) -> Observation:
@@ -421,16 +465,27 @@ def _appearances(connection: Connection, template: int, until: int | None) -> tu
 
 def _file_result(connection: Connection, row: Any) -> FileResult:
     held = (
-        select(AppearanceRow.variant, AppearanceRow.origin, TemplateRow.source)
+        select(AppearanceRow.variant, AppearanceRow.origin, AppearanceRow.reason, TemplateRow.source)
         .join(TemplateRow, TemplateRow.id == AppearanceRow.template_id)
         .where(AppearanceRow.model_file_id == row.id, AppearanceRow.scan_id == row.last_seen_scan_id)
         .order_by(AppearanceRow.position)
     )
     return FileResult(
-        file=ModelFile(row.path, row.source, SourceKind(row.kind), row.size, row.mtime_ns, row.fingerprint),
+        file=ModelFile(
+            row.path,
+            row.source,
+            SourceKind(row.kind),
+            row.size,
+            row.mtime_ns,
+            row.fingerprint,
+            names=_names(connection, row),
+        ),
         outcome=Outcome(row.outcome),
         templates=tuple(
-            ChatTemplate(template.variant, template.source, template.origin) for template in connection.execute(held)
+            ChatTemplate(
+                template.variant, template.source, template.origin, GO if template.reason == GO_TEMPLATE else JINJA
+            )
+            for template in connection.execute(held)
         ),
         metadata=_metadata(row),
         reason=row.reason,
@@ -438,6 +493,15 @@ def _file_result(connection: Connection, row: Any) -> FileResult:
         expected=row.expected,
         notes=tuple(row.notes),
     )
+
+
+def _names(connection: Connection, file: Any) -> tuple[ModelName, ...]:
+    statement = (
+        select(ModelNameRow.store, ModelNameRow.name, ModelNameRow.repository, ModelNameRow.revision)
+        .where(ModelNameRow.model_file_id == file.id, ModelNameRow.scan_id == file.last_seen_scan_id)
+        .order_by(ModelNameRow.position)
+    )
+    return tuple(ModelName(*row) for row in connection.execute(statement))
 
 
 def _metadata(row: Any) -> ModelMetadata:
@@ -456,4 +520,5 @@ def _metadata(row: Any) -> ModelMetadata:
         split_count=row.split_count,
         bos=SpecialToken(row.bos_id, row.bos_text, row.adds_bos),
         eos=SpecialToken(row.eos_id, row.eos_text, row.adds_eos),
+        role=row.role,
     )

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from scanner.results import (
+    JINJA,
     Agreement,
     Behaviour,
     Capabilities,
     FileResult,
     Finding,
+    ModelName,
     Outcome,
     PassedOver,
     Severity,
@@ -82,7 +84,9 @@ class Disagreement:
 class ScanSummary:
     """What one scan saw. A file whose variants fared differently counts under each of its outcomes. `new_templates`
     were in no scan before; `claims` are of this scan's files and profile, in the order of CAPABILITIES. Of
-    `partly_examined` templates the flags are known, but not all that is really true."""
+    `partly_examined` templates the flags are known, but not all that is really true. All of these are Jinja templates;
+    `go_templates` are the others, which only Ollama reads, in so many files (`go_files`). `roles` counts the files that
+    are no models of their own; of `not_loaded` split models shards are missing, or are not what their names say."""
 
     scan: ScanRecord
     files_by_outcome: Mapping[Outcome, int]
@@ -91,13 +95,18 @@ class ScanSummary:
     new_templates: int
     claims: tuple[ClaimCount, ...]
     partly_examined: int = 0
+    go_templates: int = 0
+    go_files: int = 0
+    roles: Mapping[str, int] = field(default_factory=dict)
+    not_loaded: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class LatestFile:
     """One variant of one model file, as a scan recorded it: the one that was asked for, or the newest finished one that
     saw the file. `capabilities` is None without a verdict; `variant` is '' and `sha256` None for a file without
-    templates."""
+    templates. `name` is what a store calls the file, `repository` where it comes from; `role` says what a file is that
+    is no model of its own (`results.Role`)."""
 
     path: str
     variant: str
@@ -115,6 +124,9 @@ class LatestFile:
     scan_id: int
     capabilities: Capabilities | None
     observed: Verdicts
+    name: str | None = None
+    repository: str | None = None
+    role: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +183,14 @@ class StoredVerification:
 @dataclass(frozen=True, slots=True)
 class TemplateDetail:
     """Everything known of one template: its newest analysis under every profile, the files that hold or held it, and
-    what the real llama.cpp said of it."""
+    what the real llama.cpp said of it. A Go template (`kind`) has neither analysis nor verification."""
 
     sha256: str
     source: bytes
     analyses: tuple[Analysis, ...]
     appearances: tuple[Appearance, ...]
     verifications: tuple[StoredVerification, ...] = ()
+    kind: str = JINJA
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +205,11 @@ class FileDetail:
     variants: tuple[LatestFile, ...]
     findings: tuple[Finding, ...]
     starts: Mapping[str, StartCheck] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[ModelName, ...]:
+        """What stores called it in the newest scan that saw it."""
+        return self.result.file.names
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +245,14 @@ class HeldVariant:
 
 @dataclass(frozen=True, slots=True)
 class HeldFile:
-    """A model file as a scan saw it; `outcome` is that of its extraction, `bos` the token as the file has it."""
+    """A model file as a scan saw it; `outcome` and `notes` are those of its extraction, `bos` the token as the file has
+    it."""
 
     path: str
     outcome: Outcome
     variants: tuple[HeldVariant, ...]
     bos: SpecialToken = field(default_factory=SpecialToken)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

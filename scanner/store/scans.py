@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
-from sqlalchemy import Connection, Engine, Executable, FromClause, RowMapping, case, func, null, or_, select
+from sqlalchemy import Connection, Engine, Executable, FromClause, RowMapping, Select, case, func, null, or_, select
 from sqlalchemy.orm import aliased
 
 from scanner.errors import UsageError
-from scanner.results import Behaviour, Outcome, Severity, SpecialToken
+from scanner.results import GO_TEMPLATE, Behaviour, Outcome, Severity, SpecialToken
 from scanner.store.collection import count_claims
 from scanner.store.models import (
     AnalysisRow,
@@ -21,12 +22,16 @@ from scanner.store.models import (
     BehaviourRow,
     FindingRow,
     ModelFileRow,
+    ModelNameRow,
     ScanRow,
     TemplateRow,
 )
 from scanner.store.records import Change, Failure, HeldFile, HeldFinding, HeldVariant, ScanRecord, ScanSummary
 from scanner.store.rows import FLAGS, capabilities_of, columns_of, newest_analyses, scan_of
 from scanner.store.session import connection_scope
+
+INCOMPLETE_SPLIT = "incomplete-split"
+"""The rule about split models that llama.cpp does not load."""
 
 PARTLY_EXAMINED = "partly-examined"
 """The rule about templates of which not all could be examined."""
@@ -59,16 +64,33 @@ def scan_summary(engine: Engine, scan_id: int | None = None) -> ScanSummary:
     """What a scan saw (None: the newest, finished or not). Raises UsageError when there is no such scan."""
     with connection_scope(engine) as connection:
         scan = _find_scan(connection, scan_id)
-        seen = select(AppearanceRow).where(AppearanceRow.scan_id == scan.id).subquery()
+        all_seen = select(AppearanceRow).where(AppearanceRow.scan_id == scan.id)
+        seen = all_seen.where(_is_jinja()).subquery()
+        go_templates, go_files = _counts(connection, all_seen.where(~_is_jinja()).subquery())
         return ScanSummary(
             scan=scan,
             files_by_outcome=_files_by_outcome(connection, seen),
             variants=_variants(connection, seen),
             templates=connection.execute(select(func.count(seen.c.template_id.distinct()))).scalar_one(),
-            new_templates=_new_templates(connection, scan.id),
+            new_templates=len(connection.execute(_new_templates(scan.id)).all()),
             claims=count_claims(connection, seen, scan.profile)[scan.profile],
             partly_examined=_partly_examined(connection, seen, scan.profile),
+            go_templates=go_templates,
+            go_files=go_files,
+            roles=_roles(connection, seen),
+            not_loaded=_not_loaded(connection, scan.id),
         )
+
+
+def first_names(engine: Engine, scan_id: int) -> dict[str, str]:
+    """What stores call the files of a scan, by their paths: of each the name to show."""
+    statement = (
+        select(ModelFileRow.path, ModelNameRow.name)
+        .join(ModelFileRow, ModelFileRow.id == ModelNameRow.model_file_id)
+        .where(ModelNameRow.scan_id == scan_id, ModelNameRow.position == 0)
+    )
+    with connection_scope(engine) as connection:
+        return {row.path: row.name for row in connection.execute(statement)}
 
 
 # -- changes -----------------------------------------------------------------------------------------------------------
@@ -184,6 +206,7 @@ def not_examined(engine: Engine, scan_id: int, limit: int) -> tuple[Failure, ...
         .where(
             AppearanceRow.scan_id == scan_id,
             AppearanceRow.outcome.not_in((Outcome.ANALYSED.value, Outcome.NO_TEMPLATE.value)),
+            _is_jinja(),
         )
         .order_by(worst, ModelFileRow.path, AppearanceRow.position)
         .limit(limit)
@@ -221,11 +244,14 @@ def findings_of_scan(engine: Engine, scan_id: int) -> tuple[HeldFinding, ...]:
 
 
 def held_in_scan(engine: Engine, scan_id: int, profile: str) -> Iterator[HeldFile]:
-    """Every file of a scan that holds templates, or none, with what is known of each of its variants; by path."""
+    """Every file of a scan that holds templates, or none, or of which something was noted, with what is known of each
+    of its variants; by path."""
+    told = (Outcome.ANALYSED, Outcome.NO_TEMPLATE)
     statement = (
         select(
             ModelFileRow.path,
             ModelFileRow.outcome.label("file_outcome"),
+            ModelFileRow.notes,
             ModelFileRow.bos_id,
             ModelFileRow.bos_text,
             ModelFileRow.adds_bos,
@@ -244,7 +270,8 @@ def held_in_scan(engine: Engine, scan_id: int, profile: str) -> Iterator[HeldFil
             & AnalysisRow.id.in_(newest_analyses()),
         )
         .outerjoin(BehaviourRow, (BehaviourRow.analysis_id == AnalysisRow.id) & (BehaviourRow.key == "bos"))
-        .where(AppearanceRow.scan_id == scan_id, ModelFileRow.outcome.in_((Outcome.ANALYSED, Outcome.NO_TEMPLATE)))
+        .where(AppearanceRow.scan_id == scan_id, ModelFileRow.outcome.in_(told) | (ModelFileRow.notes != []))
+        .where(_is_jinja())
         .order_by(ModelFileRow.path, AppearanceRow.position)
     )
     with connection_scope(engine) as connection:
@@ -265,7 +292,7 @@ def held_in_scan(engine: Engine, scan_id: int, profile: str) -> Iterator[HeldFil
         )
         first = listed[0]
         bos = SpecialToken(first.bos_id, first.bos_text, first.adds_bos)
-        yield HeldFile(path, Outcome(first.file_outcome), variants, bos)
+        yield HeldFile(path, Outcome(first.file_outcome), variants, bos, tuple(first.notes))
 
 
 def _find_scan(connection: Connection, scan_id: int | None) -> ScanRecord:
@@ -276,6 +303,36 @@ def _find_scan(connection: Connection, scan_id: int | None) -> ScanRecord:
     if row is None:
         raise UsageError("there is no scan yet" if scan_id is None else f"there is no scan {scan_id}")
     return scan_of(row)
+
+
+def _is_jinja() -> Any:
+    """Whether an appearance is not that of a Go template."""
+    return func.coalesce(AppearanceRow.reason, "") != GO_TEMPLATE
+
+
+def _counts(connection: Connection, seen: FromClause) -> tuple[int, int]:
+    """How many templates and files there are among appearances."""
+    statement = select(func.count(seen.c.template_id.distinct()), func.count(seen.c.model_file_id.distinct()))
+    templates, files = connection.execute(statement).one()
+    return int(templates), int(files)
+
+
+def _roles(connection: Connection, seen: FromClause) -> dict[str, int]:
+    """How many files there are of each role; models have none."""
+    statement = (
+        select(ModelFileRow.role, func.count(seen.c.model_file_id.distinct()))
+        .join(ModelFileRow, ModelFileRow.id == seen.c.model_file_id)
+        .where(ModelFileRow.role.is_not(None))
+        .group_by(ModelFileRow.role)
+        .order_by(ModelFileRow.role)
+    )
+    return {str(row[0]): row[1] for row in connection.execute(statement)}
+
+
+def _not_loaded(connection: Connection, scan_id: int) -> int:
+    statement = select(func.count(FindingRow.model_file_id.distinct()))
+    found = statement.where(FindingRow.scan_id == scan_id, FindingRow.rule == INCOMPLETE_SPLIT)
+    return int(connection.execute(found).scalar_one())
 
 
 def _files_by_outcome(connection: Connection, seen: FromClause) -> dict[Outcome, int]:
@@ -297,15 +354,23 @@ def _variants(connection: Connection, seen: FromClause) -> dict[str, int]:
     return {row[0]: row[1] for row in connection.execute(statement)}
 
 
-def _new_templates(connection: Connection, scan: int) -> int:
-    """How many templates no earlier scan saw."""
-    new = (
-        select(AppearanceRow.template_id)
-        .where(AppearanceRow.template_id.is_not(None))
-        .group_by(AppearanceRow.template_id)
-        .having(func.min(AppearanceRow.scan_id) == scan)
+def new_templates(engine: Engine, scan_id: int) -> frozenset[str]:
+    """The SHA-256 of the templates that `ScanSummary.new_templates` counts."""
+    with connection_scope(engine) as connection:
+        return frozenset(connection.execute(_new_templates(scan_id)).scalars())
+
+
+def _new_templates(scan_id: int) -> Select[str]:
+    """The templates that no earlier scan saw that came to its end: one that was killed told nobody."""
+    told = (AppearanceRow.scan_id == scan_id) | (ScanRow.status == FINISHED)
+    return (
+        select(TemplateRow.sha256)
+        .join(AppearanceRow, AppearanceRow.template_id == TemplateRow.id)
+        .join(ScanRow, ScanRow.id == AppearanceRow.scan_id)
+        .where(_is_jinja(), told)
+        .group_by(TemplateRow.sha256)
+        .having(func.min(AppearanceRow.scan_id) == scan_id)
     )
-    return connection.execute(select(func.count()).select_from(new.subquery())).scalar_one()
 
 
 def _partly_examined(connection: Connection, seen: FromClause, profile: str) -> int:

@@ -7,7 +7,7 @@ it did, that memory stays bounded, and that other programs can read and write in
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self
@@ -16,6 +16,9 @@ from sqlalchemy import Connection, Engine, bindparam, case, delete, func, insert
 
 from scanner.results import (
     CAPABILITIES,
+    GO,
+    GO_TEMPLATE,
+    JINJA,
     Behaviour,
     ChatTemplate,
     Effort,
@@ -23,6 +26,7 @@ from scanner.results import (
     Finding,
     ModelFile,
     ModelMetadata,
+    ModelName,
     Observation,
     Outcome,
     PassedOver,
@@ -38,6 +42,7 @@ from scanner.store.models import (
     EffortRow,
     FindingRow,
     ModelFileRow,
+    ModelNameRow,
     ObservationRow,
     ProbeRunRow,
     ReadRow,
@@ -71,14 +76,16 @@ class _Pending:
     """What waits to be written."""
 
     files: dict[str, FileResult] = field(default_factory=dict)
-    unchanged: set[int] = field(default_factory=set)
+    unchanged: dict[int, tuple[ModelName, ...]] = field(default_factory=dict)
+    """The numbers of the files, and what they are called now."""
     templates: dict[str, bytes] = field(default_factory=dict)
     analyses: dict[tuple[str, str], TemplateResult] = field(default_factory=dict)
     findings: dict[str, tuple[Finding, ...]] = field(default_factory=dict)
     bytes_held: int = 0
 
     def items(self) -> int:
-        return sum(map(len, (self.files, self.unchanged, self.templates, self.analyses, self.findings)))
+        held: tuple[Sized, ...] = (self.files, self.unchanged, self.templates, self.analyses, self.findings)
+        return sum(map(len, held))
 
 
 class ScanWriter:
@@ -130,7 +137,7 @@ class ScanWriter:
 
     def file_unchanged(self, file: ModelFile) -> bool:
         """Whether the file is as an earlier scan recorded it: then that record also stands for this scan, and the file
-        need not be opened.
+        need not be opened. What it is called is that of this scan all the same.
 
         A failure is taken over only when it lay in the bytes (not a model file, or wrong at a known offset) and this
         version of Capscan saw it: a refused permission may be granted by now, and a newer reader may read more.
@@ -141,7 +148,7 @@ class ScanWriter:
         if not self._stands(known):
             return False
         if known.last_seen_scan_id != self._scan_id():
-            self._pending.unchanged.add(known.id)
+            self._pending.unchanged[known.id] = file.names
             self._flush_if_due()
         return True
 
@@ -179,10 +186,9 @@ class ScanWriter:
     def templates_without_analysis(
         self, profile: str | None = None, version: str | None = None
     ) -> Iterator[tuple[str, bytes]]:
-        """The SHA-256 and bytes of every stored template that has no analysis under the profile and by the version of
-        Capscan (None: the scan's own), oldest first; also those that an interrupted scan left, and those
-        that were lost to a time-out or a dead worker. Analyses may be added
-        while this runs."""
+        """The SHA-256 and bytes of every stored Jinja template that has no analysis under the profile and by the
+        version of Capscan (None: the scan's own), oldest first; also those that an interrupted scan left, and those
+        that were lost to a time-out or a dead worker. Analyses may be added while this runs."""
         self.flush()
         analysed = select(AnalysisRow.template_id).where(
             *self._same_analysis(profile or self._profile, version or self._version), _is_settled()
@@ -191,7 +197,7 @@ class ScanWriter:
         while True:
             statement = (
                 select(TemplateRow.id, TemplateRow.sha256, TemplateRow.source)
-                .where(TemplateRow.id > last, TemplateRow.id.not_in(analysed))
+                .where(TemplateRow.id > last, TemplateRow.kind == JINJA, TemplateRow.id.not_in(analysed))
                 .order_by(TemplateRow.id)
                 .limit(CHUNK)
             )
@@ -234,7 +240,7 @@ class ScanWriter:
     def _write(self, pending: _Pending) -> None:
         scan = self._scan_id()
         with connection_scope(self._engine) as connection:
-            template_ids = _write_templates(connection, _templates_of(pending))
+            template_ids = _write_templates(connection, pending)
             _write_files(connection, scan, self._version, list(pending.files.values()), template_ids)
             _carry_forward(connection, scan, pending.unchanged)
             for result in pending.analyses.values():
@@ -244,19 +250,15 @@ class ScanWriter:
     def finish(self, status: Literal["finished", "interrupted"]) -> None:
         """Writes what waits and closes the scan: every template's appearance gets the outcome of its analysis."""
         self.flush()
-        scan = self._scan_id()
+        passed_over = [{"path": passed.path, "reason": passed.reason} for passed in self._passed_over]
         with connection_scope(self._engine) as connection:
-            _settle_outcomes(connection, scan, self._profile)
-            seen = select(func.count(AppearanceRow.model_file_id.distinct())).where(AppearanceRow.scan_id == scan)
-            connection.execute(
-                update(ScanRow)
-                .where(ScanRow.id == scan)
-                .values(
-                    status=status,
-                    finished_at=self._now(),
-                    files_seen=seen.scalar_subquery(),
-                    passed_over=[{"path": passed.path, "reason": passed.reason} for passed in self._passed_over],
-                )
+            _close_scan(
+                connection,
+                self._scan_id(),
+                self._profile,
+                status=status,
+                finished_at=self._now(),
+                passed_over=passed_over,
             )
         self._scan = None
         self._passed_over = []
@@ -371,25 +373,46 @@ _KNOWN_FILE = select(
 ).where(ModelFileRow.path == bindparam("wanted"))
 
 
+def close_killed_scans(engine: Engine, *, now: datetime) -> tuple[int, ...]:
+    """Marks the scans that are still `running` as interrupted, and gives their numbers: for one who holds the lock of
+    the database, when no process can be at work on them. When they ended nobody knows; they are closed at `now`."""
+    running = select(ScanRow.id, ScanRow.profile).where(ScanRow.status == "running").order_by(ScanRow.id)
+    with connection_scope(for_writing(engine)) as connection:
+        killed = connection.execute(running).all()
+        for scan in killed:
+            _close_scan(connection, scan.id, scan.profile, status="interrupted", finished_at=now)
+    return tuple([scan.id for scan in killed])
+
+
+def _close_scan(connection: Connection, scan: int, profile: str, **values: object) -> None:
+    """Every template's appearance gets the outcome of its analysis, the scan its end."""
+    _settle_outcomes(connection, scan, profile)
+    seen = select(func.count(AppearanceRow.model_file_id.distinct())).where(AppearanceRow.scan_id == scan)
+    connection.execute(update(ScanRow).where(ScanRow.id == scan).values(files_seen=seen.scalar_subquery(), **values))
+
+
 def _insert_all(connection: Connection, table: Any, rows: Sequence[dict[str, Any]]) -> None:
     if rows:
         connection.execute(insert(table), rows)
 
 
-def _templates_of(pending: _Pending) -> dict[str, bytes]:
-    held = {template.sha256: template.source for result in pending.files.values() for template in result.templates}
-    return pending.templates | held
-
-
-def _write_templates(connection: Connection, sources: dict[str, bytes]) -> dict[str, int]:
+def _write_templates(connection: Connection, pending: _Pending) -> dict[str, int]:
     """Stores the templates that are new; returns the numbers of all of them."""
+    held = [template for result in pending.files.values() for template in result.templates]
+    sources = pending.templates | {template.sha256: template.source for template in held}
+    jinja = pending.templates.keys() | {template.sha256 for template in held if template.kind == JINJA}
     known = _template_ids(connection, sources)
     new: list[dict[str, Any]] = [
-        {"sha256": sha256, "source": source, "size": len(source)}
+        {"sha256": sha256, "source": source, "size": len(source), "kind": JINJA if sha256 in jinja else GO}
         for sha256, source in sources.items()
         if sha256 not in known
     ]
     _insert_all(connection, TemplateRow, new)
+    # A text that was known as a Go template only, and is there as Jinja now.
+    also = [known[sha256] for sha256 in jinja if sha256 in known]
+    connection.execute(
+        update(TemplateRow).where(TemplateRow.id.in_(also), TemplateRow.kind != JINJA).values(kind=JINJA)
+    )
     return known | _template_ids(connection, [row["sha256"] for row in new])
 
 
@@ -421,24 +444,36 @@ def _write_files(
     ids = known | _file_ids(connection, [row["path"] for row in new])
     _forget(connection, scan, ids.values())
     appearances = [
-        row | {"scan_id": scan, "model_file_id": ids[result.file.path]}
+        row | {"scan_id": scan, "model_file_id": ids[result.file.path], "fingerprint": result.file.fingerprint}
         for result in results
         for row in _appearance_rows(result, template_ids)
     ]
     _insert_all(connection, AppearanceRow, appearances)
+    _write_names(connection, scan, {ids[result.file.path]: result.file.names for result in results})
+
+
+def _write_names(connection: Connection, scan: int, names: Mapping[int, Sequence[ModelName]]) -> None:
+    """Records what files, by their numbers, are called in a scan."""
+    rows = [
+        {"scan_id": scan, "model_file_id": file, "position": place, **asdict(name)}
+        for file, called in names.items()
+        for place, name in enumerate(called)
+    ]
+    _insert_all(connection, ModelNameRow, rows)
 
 
 def _forget(connection: Connection, scan: int, files: Collection[int]) -> None:
     """A file may be met twice in a scan, through two sources: the later result counts."""
-    for table in (AppearanceRow, FindingRow):
+    for table in (AppearanceRow, FindingRow, ModelNameRow):
         connection.execute(delete(table).where(table.scan_id == scan, table.model_file_id.in_(files)))
 
 
-def _carry_forward(connection: Connection, scan: int, files: Collection[int]) -> None:
-    """Repeats, for this scan, what the scan before recorded of unchanged files."""
-    if not files:
+def _carry_forward(connection: Connection, scan: int, unchanged: Mapping[int, Sequence[ModelName]]) -> None:
+    """Repeats, for this scan, what the scan before recorded of unchanged files, under the names they have now."""
+    if not unchanged:
         return
-    examined = AppearanceRow.template_id.is_(None)
+    files = list(unchanged)
+    examined = AppearanceRow.template_id.is_(None) | _is_go()
     appearances = select(
         literal(scan),
         AppearanceRow.model_file_id,
@@ -450,6 +485,7 @@ def _carry_forward(connection: Connection, scan: int, files: Collection[int]) ->
         case((examined, AppearanceRow.reason), else_=NOT_ANALYSED_YET),
         AppearanceRow.byte_offset,
         AppearanceRow.expected,
+        ModelFileRow.fingerprint,
     ).where(*_recorded_before(AppearanceRow, scan, files))
     findings = select(
         null(),
@@ -464,6 +500,8 @@ def _carry_forward(connection: Connection, scan: int, files: Collection[int]) ->
     ).where(*_recorded_before(FindingRow, scan, files))
     connection.execute(insert(AppearanceRow).from_select(_CARRIED_APPEARANCE, appearances))
     connection.execute(insert(FindingRow).from_select(_CARRIED_FINDING, findings))
+    connection.execute(delete(ModelNameRow).where(ModelNameRow.scan_id == scan, ModelNameRow.model_file_id.in_(files)))
+    _write_names(connection, scan, unchanged)
     connection.execute(update(ModelFileRow).where(ModelFileRow.id.in_(files)).values(last_seen_scan_id=scan))
     connection.execute(
         update(ScanRow).where(ScanRow.id == scan).values(files_unchanged=ScanRow.files_unchanged + len(files))
@@ -481,6 +519,7 @@ _CARRIED_APPEARANCE = (
     "reason",
     "byte_offset",
     "expected",
+    "fingerprint",
 )
 _CARRIED_FINDING = (
     "analysis_id",
@@ -505,6 +544,11 @@ def _recorded_before(table: Any, scan: int, files: Collection[int]) -> tuple[Any
     )
 
 
+def _is_go() -> Any:
+    """Whether an appearance is that of a Go template."""
+    return func.coalesce(AppearanceRow.reason, "") == GO_TEMPLATE
+
+
 def _settle_outcomes(connection: Connection, scan: int, profile: str) -> None:
     newest = (
         select(func.max(AnalysisRow.id))
@@ -517,6 +561,7 @@ def _settle_outcomes(connection: Connection, scan: int, profile: str) -> None:
     connection.execute(
         update(AppearanceRow)
         .where(AppearanceRow.scan_id == scan, AppearanceRow.template_id.is_not(None), newest.is_not(None))
+        .where(~_is_go())
         .values(outcome=outcome, reason=reason)
     )
 
@@ -560,6 +605,7 @@ def _metadata_row(metadata: ModelMetadata) -> tuple[dict[str, Any], list[str]]:
         "bos_id": metadata.bos.id,
         "bos_text": metadata.bos.text,
         "adds_bos": metadata.bos.added,
+        "role": metadata.role,
         "eos_id": metadata.eos.id,
         "eos_text": metadata.eos.text,
         "adds_eos": metadata.eos.added,
@@ -574,32 +620,37 @@ def _within_64_bits(value: int) -> int:
 
 
 def _appearance_rows(result: FileResult, template_ids: dict[str, int]) -> list[dict[str, Any]]:
-    if not result.templates:
-        return [
+    templates = _first_of_each_variant(result.templates)
+    rows = [] if result.jinja else [_file_appearance(result)]
+    for template in templates:
+        reason = GO_TEMPLATE if template.kind == GO else NOT_ANALYSED_YET
+        rows.append(
             {
-                "position": 0,
-                "variant": "",
-                "template_id": None,
-                "origin": None,
-                "outcome": result.outcome.value,
-                "reason": result.reason,
-                "byte_offset": None if result.offset is None else _within_64_bits(result.offset),
-                "expected": result.expected,
+                "position": len(rows),
+                "variant": template.variant,
+                "template_id": template_ids[template.sha256],
+                "origin": template.origin,
+                "outcome": Outcome.SKIPPED.value,
+                "reason": reason,
+                "byte_offset": None,
+                "expected": None,
             }
-        ]
-    return [
-        {
-            "position": position,
-            "variant": template.variant,
-            "template_id": template_ids[template.sha256],
-            "origin": template.origin,
-            "outcome": Outcome.SKIPPED.value,
-            "reason": NOT_ANALYSED_YET,
-            "byte_offset": None,
-            "expected": None,
-        }
-        for position, template in enumerate(_first_of_each_variant(result.templates))
-    ]
+        )
+    return rows
+
+
+def _file_appearance(result: FileResult) -> dict[str, Any]:
+    """That of a file without a template that llama.cpp might read."""
+    return {
+        "position": 0,
+        "variant": "",
+        "template_id": None,
+        "origin": None,
+        "outcome": result.outcome.value,
+        "reason": result.reason,
+        "byte_offset": None if result.offset is None else _within_64_bits(result.offset),
+        "expected": result.expected,
+    }
 
 
 def _first_of_each_variant(templates: Sequence[ChatTemplate]) -> list[ChatTemplate]:
@@ -749,6 +800,7 @@ def _render_row(render: StandardRender) -> dict[str, Any]:
         "scenario": render.scenario,
         "output": render.output,
         "error": render.error,
+        "inputs": None if render.inputs is None else [list(piece) for piece in render.inputs],
     }
 
 

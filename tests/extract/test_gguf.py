@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from scanner.extract import extract
 from scanner.extract import gguf as extractor
-from scanner.results import ModelFile, Outcome, SourceKind, SpecialToken
+from scanner.extract import split as split_files
+from scanner.results import NOT_LOADED, ModelFile, Outcome, SourceKind, SpecialToken
 from tests import gguf_builder as build
 from tests.extract.helpers import extract_path, texts
 from tests.gguf_builder import RawGguf, write_gguf
@@ -52,7 +53,9 @@ def test_the_default_template_and_all_metadata(tmp_path: Path) -> None:
     assert (metadata.split_no, metadata.split_count) == (0, 2)
     assert metadata.bos == SpecialToken(1, "<s>", True)
     assert metadata.eos == SpecialToken(2, "</s>", False)
-    assert result.notes == ()
+    assert result.notes == (
+        f"{NOT_LOADED}it is the first of 2 shards, and its name does not end in -00001-of-00002.gguf",
+    )
 
 
 @pytest.mark.parametrize("big_endian", [False, True])
@@ -248,7 +251,8 @@ def test_names_are_those_of_the_gguf_package() -> None:
         assert getattr(extractor, name) == getattr(tokenizer, name)
     assert (tokenizer.LIST, tokenizer.TOKEN_TYPE) == (extractor.TOKENS, extractor.KINDS)
     assert tokenizer.CHAT_TEMPLATE_N.format(name="x") == f"{extractor.CHAT_TEMPLATE}.x"
-    assert (split.LLM_KV_SPLIT_NO, split.LLM_KV_SPLIT_COUNT) == (extractor.SPLIT_NO, extractor.SPLIT_COUNT)
+    assert (split.LLM_KV_SPLIT_NO, split.LLM_KV_SPLIT_COUNT) == (split_files.SPLIT_NO, split_files.SPLIT_COUNT)
+    assert split.LLM_KV_SPLIT_TENSORS_COUNT == split_files.SPLIT_TENSORS
     assert gguf.constants.Keys.LLM.BLOCK_COUNT == extractor.BLOCK_COUNT
     file_types = {int(number): number.name for number in gguf.constants.LlamaFileType}
     # A newer package may know more: such a type is shown as its number until it is added here.

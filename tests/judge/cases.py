@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from scanner.judge import FileFacts, VariantFacts, judge_file
 from scanner.pipeline import analyse_profiles, analyse_template
 from scanner.probe.profiles import CURRENT, PROFILES
-from scanner.results import CAPABILITIES, ChatTemplate, Finding, Outcome, SpecialToken, TemplateResult
+from scanner.results import CAPABILITIES, NOT_LOADED, ChatTemplate, Finding, Outcome, SpecialToken, TemplateResult
 
 NOW = 1_796_000_000.0
 """The clock of all cases: 2026-11-30."""
@@ -23,7 +23,7 @@ class Case:
     """A template, or a file that holds `default` and perhaps `tool_use`.
 
     `default` None: the file holds no template. `as_file`: the findings are those about the file. `profiles`: analysed
-    under all of them. `bos`: the file's token.
+    under all of them. `bos`: the file's token. `notes`: those of its extraction.
     """
 
     default: str | None
@@ -31,6 +31,7 @@ class Case:
     as_file: bool = False
     profiles: tuple[str, ...] = (CURRENT.name,)
     bos: SpecialToken = field(default_factory=SpecialToken)
+    notes: tuple[str, ...] = ()
 
     def findings(self) -> tuple[Finding, ...]:
         """What the rules say of it."""
@@ -43,7 +44,7 @@ class Case:
         sources = {"default": self.default, "tool_use": self.tool_use}
         variants = [_variant(name, source) for name, source in sources.items() if source is not None]
         outcome = Outcome.ANALYSED if variants else Outcome.NO_TEMPLATE
-        return judge_file(FileFacts(outcome, variants, self.bos))
+        return judge_file(FileFacts(outcome, variants, self.bos, self.notes))
 
     def rules(self) -> set[str]:
         """The slugs of the findings."""
@@ -321,6 +322,10 @@ ADDED = SpecialToken(1, "<s>", added=True)
 BROKEN = "{% raw %}"
 FILES: Mapping[str, Pair] = {
     "server-does-not-start": Pair(Case(BROKEN, as_file=True), Case(PLAIN, tool_use=BROKEN, as_file=True)),
+    "incomplete-split": Pair(
+        Case(PLAIN, as_file=True, notes=(f"{NOT_LOADED}2 of 3 shards are missing: 00002, 00003",)),
+        Case(PLAIN, as_file=True, notes=("a shard 00004 of 3 is there, which llama.cpp does not look at",)),
+    ),
     "tool-use-ignored": Pair(Case(PLAIN, tool_use=BROKEN, as_file=True), Case(PLAIN, tool_use=CALLS, as_file=True)),
     "variants-disagree": Pair(Case(PLAIN, tool_use=CALLS, as_file=True), Case(PLAIN, tool_use=PLAIN, as_file=True)),
     "no-template": Pair(Case(None, as_file=True), Case(PLAIN, as_file=True)),

@@ -70,6 +70,9 @@ def _example(case: Case) -> Iterator[str]:
     if case.default is None:
         yield "For example, a file without `tokenizer.chat_template`.\n"
         return
+    if case.notes:
+        yield "For example, `NAME-00001-of-00003.gguf` in a folder without the two others.\n"
+        return
     yield f"```jinja\n{case.default.strip()}\n```\n"
     if case.tool_use is not None:
         yield f"and as `tool_use`:\n\n```jinja\n{case.tool_use.strip()}\n```\n"

@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 
 from scanner.results import (
     CAPABILITIES,
+    GO,
     Agreement,
     Behaviour,
     Capabilities,
@@ -19,12 +20,14 @@ from scanner.results import (
     Finding,
     ModelFile,
     ModelMetadata,
+    ModelName,
     Observation,
     Outcome,
     ParseError,
     Part,
     ProbeRun,
     Read,
+    Role,
     RunError,
     Severity,
     SourceKind,
@@ -200,7 +203,7 @@ def whole_analysis(sha256: str) -> TemplateResult:
             Behaviour("clock", "same"),
         ),
         renders=(
-            StandardRender("llama.cpp", "plain", "<|user|>\udcff"),
+            StandardRender("llama.cpp", "plain", "<|user|>\udcff", inputs=((8, 9),)),
             StandardRender("jinja2", "plain", "", "UndefinedError: 'x' is undefined"),
         ),
         duration=0.03,
@@ -234,14 +237,35 @@ def whole_file(path: str, source: bytes) -> FileResult:
     )
 
 
+def named_file(path: str) -> FileResult:
+    """A file with names in a store, and a template of another kind."""
+    names = (
+        ModelName("ollama", "one:latest", "ollama.com/library/one", "latest"),
+        ModelName("ollama", "two:latest", None, None),
+    )
+    projector = with_templates(path, ChatTemplate("ollama", b"{{ .Prompt }}", "blobs/sha256-02", GO))
+    return replace(
+        projector,
+        file=replace(projector.file, names=names),
+        outcome=Outcome.SKIPPED,
+        metadata=ModelMetadata(role=Role.PROJECTOR),
+        reason="a projector",
+    )
+
+
 def writer(engine: Engine, clock: Clock | None = None, version: str = VERSION, profile: str = PROFILE) -> ScanWriter:
     return ScanWriter(engine, now=clock or Clock(), version=version, profile=profile)
 
 
-def record(engine: Engine, *results: FileResult, analyses: tuple[TemplateResult, ...] = ()) -> int:
+def record(
+    engine: Engine,
+    *results: FileResult,
+    analyses: tuple[TemplateResult, ...] = (),
+    sources: tuple[str, ...] = ("/models",),
+) -> int:
     """One whole scan; returns its number."""
     writing = writer(engine)
-    scan = writing.begin(["/models"])
+    scan = writing.begin(sources)
     for result in results:
         writing.add_file(result)
     for made in analyses:

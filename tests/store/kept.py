@@ -30,6 +30,7 @@ def make(path: Path) -> None:
         writer.add_file(examples.with_templates("/models/broken.gguf", broken, fingerprint=fingerprint))
         writer.add_file(examples.without_template("/models/none.gguf"))
         writer.add_file(examples.unreadable("/models/short.gguf"))
+        writer.add_file(examples.named_file("/models/blobs/sha256-01"))
         writer.add_analysis(examples.whole_analysis(first.templates[0].sha256))
         writer.add_analysis(examples.not_parseable(broken.sha256))
         writer.add_file_findings("/models/whole.gguf", [examples.finding(Severity.WARNING, "variants disagree")])

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from scanner.results import (
     CAPABILITIES,
+    GO,
+    JINJA,
     Agreement,
     Behaviour,
     Capabilities,
@@ -19,12 +21,14 @@ from scanner.results import (
     Finding,
     ModelFile,
     ModelMetadata,
+    ModelName,
     Observation,
     Outcome,
     ParseError,
     Part,
     ProbeRun,
     Read,
+    Role,
     RunError,
     Severity,
     SourceKind,
@@ -65,6 +69,7 @@ files = st.builds(
     size=numbers,
     mtime_ns=numbers,
     fingerprint=texts,
+    names=several(st.builds(ModelName, store=texts, name=texts, repository=maybe_text, revision=maybe_text)),
 )
 tokens = st.builds(SpecialToken, id=maybe_number, text=maybe_text, added=maybe_bool)
 metadata = st.builds(
@@ -83,13 +88,22 @@ metadata = st.builds(
     split_count=maybe_number,
     bos=tokens,
     eos=tokens,
+    role=st.none() | st.sampled_from(Role),
 )
-templates = st.lists(
-    st.builds(ChatTemplate, variant=texts, source=st.binary(max_size=20), origin=texts),
-    min_size=1,
-    max_size=3,
-    unique_by=lambda template: template.variant,
-).map(tuple)
+
+
+def held(*kinds: str) -> st.SearchStrategy[tuple[ChatTemplate, ...]]:
+    """Templates, the first of the first kind; a text may be there as more than one."""
+    several_of = st.builds(
+        ChatTemplate, variant=texts, source=st.binary(max_size=20), origin=texts, kind=st.sampled_from(kinds)
+    )
+    first = st.builds(ChatTemplate, variant=texts, source=st.binary(max_size=20), origin=texts, kind=st.just(kinds[0]))
+    return st.tuples(first, st.lists(several_of, max_size=2)).map(
+        lambda drawn: tuple({one.variant: one for one in (*drawn[1], drawn[0])}.values())
+    )
+
+
+templates = held(JINJA, GO)
 file_results = st.one_of(
     st.builds(
         FileResult,
@@ -103,6 +117,7 @@ file_results = st.one_of(
         FileResult,
         file=files,
         outcome=st.sampled_from([outcome for outcome in Outcome if outcome is not Outcome.ANALYSED]),
+        templates=st.just(()) | held(GO),
         metadata=metadata,
         reason=maybe_text,
         offset=maybe_number,
@@ -170,7 +185,8 @@ efforts = st.builds(
     equals_unset=st.booleans(),
 )
 behaviours = st.builds(Behaviour, key=texts, outcome=texts, detail=texts, evidence=texts, line=maybe_number)
-renders = st.builds(StandardRender, engine=texts, scenario=texts, output=texts, error=maybe_text)
+ranges = st.none() | st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), max_size=3).map(tuple)
+renders = st.builds(StandardRender, engine=texts, scenario=texts, output=texts, error=maybe_text, inputs=ranges)
 
 
 def template_results(sha256: str) -> st.SearchStrategy[TemplateResult]:

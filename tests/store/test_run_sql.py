@@ -78,7 +78,7 @@ def test_sqlite_pragmas_only_tell(sqlite_engine: Engine) -> None:
     refused(sqlite_engine, "PRAGMA query_only = OFF")
     refused(sqlite_engine, "PRAGMA journal_mode = DELETE")
     answer = run_sql(sqlite_engine, "PRAGMA table_info(templates)", seconds=5)
-    assert [row[1] for row in answer.rows] == ["id", "sha256", "source", "size"]
+    assert [row[1] for row in answer.rows] == ["id", "sha256", "source", "size", "kind"]
 
 
 @pytest.mark.parametrize(

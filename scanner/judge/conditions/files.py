@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scanner.judge.rule import FileFacts, Match, VariantFacts
-from scanner.results import Outcome
+from scanner.results import NOT_LOADED, Outcome
 
 DEFAULT, TOOL_USE = "default", "tool_use"
 """The variants that llama.cpp knows (`chat.md` section 1)."""
+PROBLEMS_SHOWN = 3
+"""What keeps a model from being loaded, as far as one finding lists it."""
 
 
 def no_template(facts: FileFacts) -> Iterator[Match]:
-    """No template at all, or one that counts as none."""
+    """No template at all, or one that counts as none. What is no model of its own, and so needs none, is skipped."""
     if facts.outcome is Outcome.NO_TEMPLATE:
         yield Match("no chat template: llama.cpp falls back to one of its own", "file")
+
+
+def incomplete_split(facts: FileFacts) -> Iterator[Match]:
+    """A split model that llama.cpp does not load, as its extraction noted."""
+    problems = [note.removeprefix(NOT_LOADED) for note in facts.notes if note.startswith(NOT_LOADED)]
+    if problems:
+        more = len(problems) - PROBLEMS_SHOWN
+        others = f"; and {more} more" if more > 0 else ""
+        yield Match(f"{NOT_LOADED}{'; '.join(problems[:PROBLEMS_SHOWN])}{others}", "file")
 
 
 def default_does_not_parse(facts: FileFacts) -> Iterator[Match]:

@@ -13,7 +13,8 @@ takes strings only, where Jinja2 fails or prints a list: `parts_join` tells.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from codecs import getincrementaldecoder
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from scanner.chat.parts import common_prefix
@@ -24,6 +25,7 @@ from scanner.probe.behaviours.asking import Requests
 from scanner.probe.behaviours.base import (
     MAX_EVIDENCE,
     SEPARATOR,
+    Answer,
     Failure,
     Inquiry,
     NotExaminedError,
@@ -124,7 +126,19 @@ def llama_cpp_render(requests: Requests, name: str) -> StandardRender:
         return StandardRender(LLAMA_CPP, name, error=f"{LIMITED}{limit}")
     if answer.failure is not None:
         return StandardRender(LLAMA_CPP, name, error=_placed(answer.failure))
-    return StandardRender(LLAMA_CPP, name, answer.text)
+    return StandardRender(LLAMA_CPP, name, answer.text, inputs=tuple(_inputs(answer)))
+
+
+def _inputs(answer: Answer) -> Iterator[tuple[int, int]]:
+    """The ranges of characters of a prompt that came from the request; a character may end in another part than it
+    began in."""
+    decoder = getincrementaldecoder("utf-8")("replace")
+    at = 0
+    for part in answer.parts:
+        size = len(decoder.decode(part.text))
+        if part.is_input and size:
+            yield at, at + size
+        at += size
 
 
 def reference_render(name: str, reference: ReferenceOutcome, vocabulary: Vocabulary) -> StandardRender:

@@ -1,0 +1,1 @@
+"""Stores of models, laid out as the tools lay them out."""
