@@ -6,6 +6,7 @@ Where there are many, worker processes share them; what comes back is what the p
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -21,6 +22,7 @@ from reports.overview import AllNotes, Overview, notes_of, page_id
 from reports.page_files import Written, write_page
 from reports.pages.compare import Side, compare_id, side_of
 from reports.pages.template import Relative, main_analysis
+from scanner.processes import end_with_parent
 from scanner.store import queries
 from scanner.store.queries import TemplateDetail
 from scanner.store.session import open_database
@@ -119,7 +121,7 @@ def makers(plan: Plan, engine: Engine, *, workers: int, templates: int) -> Itera
     # A fresh interpreter a worker: a forked one would share this one's database connections.
     context = multiprocessing.get_context("spawn")
     url = engine.url.render_as_string(hide_password=False)
-    with ProcessPoolExecutor(workers, context, _prepare, (plan, url)) as pool:
+    with ProcessPoolExecutor(workers, context, _prepare, (plan, url, os.getpid())) as pool:
         try:
             yield _Pool(pool)
         except BaseException:
@@ -144,9 +146,10 @@ _here: list[Maker] = []
 """The maker of a worker process, once it is prepared."""
 
 
-def _prepare(plan: Plan, url: str) -> None:
-    # Ctrl-C is for the parent, which ends its workers itself.
+def _prepare(plan: Plan, url: str, parent: int) -> None:
+    # Ctrl-C is for the parent, which ends its workers itself; one that is killed cannot.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent(parent)
     _here.append(Maker(plan, open_database(url)))
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os.path
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import Engine
 
+from reports.builds import oldest_first
 from scanner.judge.verdicts import Claim, claims
 from scanner.results import Effort, Finding, Outcome
 from scanner.store import queries
 from scanner.store.queries import (
     Change,
-    ClaimCount,
-    Combination,
     FileFinding,
     LatestFile,
     Outlier,
@@ -47,8 +46,6 @@ class Overview:
     root: str
     files: tuple[LatestFile, ...]
     templates: tuple[TemplateSummary, ...]
-    claim_counts: tuple[ClaimCount, ...]
-    combinations: tuple[Combination, ...]
     outliers: tuple[Outlier, ...]
     changes: tuple[Change, ...]
     former: tuple[TemplateSummary, ...]
@@ -63,6 +60,10 @@ class Overview:
     serves plain requests. Those not examined are left out."""
     newest: int | None
     """The newest finished scan, where the report is of an older one."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """By path, what stores call files."""
+    new: frozenset[str] = frozenset()
+    """The templates that no scan before this one saw, by their SHA-256."""
 
     @property
     def old_scan(self) -> OldScan | None:
@@ -70,19 +71,19 @@ class Overview:
         scan = self.scan.scan
         return None if self.newest is None else OldScan(scan.id, scan.started_at, self.newest)
 
-    @property
-    def profiles(self) -> tuple[str, ...]:
-        """The engine profiles of the analyses, sorted."""
-        return tuple(sorted({template.profile for template in self.templates} | {self.scan.scan.profile}))
-
     def variant(self, sha256: str, path: str) -> str:
         """Under which name the file holds the template; the first one, where there are several."""
         names = sorted(variant for holder, variant in self.held.get(sha256, ()) if holder == path)
         return names[0] if names else ""
 
     def shown(self, path: str) -> str:
-        """A path as the pages show it: without the folder that all of them share."""
-        return path.removeprefix(self.root)
+        """A file as the pages show it: by the name that a store has for it, else by its path without the folder that
+        all of them share."""
+        return self.names.get(path) or path.removeprefix(self.root)
+
+    def place(self, path: str) -> str | None:
+        """The path of a file that pages show by a name, without the folder that all share; else None."""
+        return path.removeprefix(self.root) if path in self.names else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +112,16 @@ def read_overview(engine: Engine, scan_id: int | None = None) -> Overview:
         root=_common_folder(file.path for file in files),
         files=files,
         templates=templates,
-        claim_counts=queries.claim_counts(engine, scan_id),
-        combinations=queries.combinations(engine, scan_id),
         outliers=queries.outlier_list(engine, scan_id),
         changes=changes,
         former=queries.templates(engine, changes[0].old_scan_id) if changes else (),
         file_findings=queries.file_findings(engine, scan_id),
         verified=_verified(engine, files),
         held=_held(files),
-        starts=_starts(files, templates),
+        starts=_starts(files, chosen(templates, scan.scan.profile)),
         newest=_newer_scan(engine, scan_id),
+        names={file.path: file.name for file in files if file.name is not None},
+        new=queries.new_templates(engine, scan.scan.id),
     )
 
 
@@ -140,6 +141,23 @@ def notes_of(detail: TemplateDetail) -> dict[tuple[str, str], TemplateNotes]:
         )
         for analysis in detail.analyses
     }
+
+
+def preferred(profiles: Iterable[str], wanted: str) -> str:
+    """The one of these profiles, at least one, under which a template is shown: the one that is wanted, which is that
+    of the report's scan, or else that of the newest build."""
+    known = oldest_first(profiles)
+    return wanted if wanted in known else known[-1]
+
+
+def chosen(templates: Iterable[TemplateSummary], wanted: str) -> tuple[TemplateSummary, ...]:
+    """Each template once, under the profile that it is shown under, in their order."""
+    listed = tuple(templates)
+    analysed: dict[str, list[str]] = {}
+    for one in listed:
+        analysed.setdefault(one.sha256, []).append(one.profile)
+    profiles = {sha256: preferred(found, wanted) for sha256, found in analysed.items()}
+    return tuple(one for one in listed if profiles[one.sha256] == one.profile)
 
 
 def page_id(sha256: str) -> str:
@@ -166,10 +184,10 @@ def _held(files: Iterable[LatestFile]) -> dict[str, frozenset[tuple[str, str]]]:
 
 
 def _starts(files: Iterable[LatestFile], templates: Iterable[TemplateSummary]) -> dict[tuple[str, str], bool]:
-    known = {(template.sha256, template.profile): template.server_starts for template in templates}
+    known = {template.sha256: template.server_starts for template in templates}
     found = {}
     for file in _serving(files).values():
-        starts = known.get((file.sha256 or "", file.profile))
+        starts = known.get(file.sha256 or "")
         if starts is not None:
             found[file.path, file.variant] = starts
     return found

@@ -26,7 +26,7 @@ class Written:
 def write_page(directory: Path, name: str, page: Page, old_scan: OldScan | None = None) -> Written:
     """Writes both files of a page, whose name has no end, and leaves alone what holds the same already. A page of an
     old scan says so."""
-    contents = (html_of(page, old_scan), json_of(page))
+    contents = (html_of(page, old_scan), json_of(page, old_scan))
     changed = [put(directory / f"{name}.{kind}", content) for kind, content in zip(KINDS, contents, strict=True)]
     return Written(any(changed), sum(map(len, contents)))
 
@@ -36,20 +36,24 @@ def html_of(page: Page, old_scan: OldScan | None = None) -> bytes:
     return render_page(page, old_scan).encode()
 
 
-def json_of(page: Page) -> bytes:
-    """The page for programs."""
+def json_of(page: Page, old_scan: OldScan | None = None) -> bytes:
+    """The page for programs; that of an old scan says so in `old_scan`."""
+    content: object = page if old_scan is None else {"old_scan": old_scan, **_fields(page)}
     # ASCII only: JSON's escapes carry lone surrogates and characters that reorder text without harm.
-    return json.dumps(page, default=_jsonable, separators=(",", ":")).encode("ascii") + b"\n"
+    return json.dumps(content, default=_jsonable, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def _jsonable(value: object) -> object:
     """As `dataclasses.asdict`, but without its deep copies: they would take longer than all else together."""
-    names = _field_names(type(value))
-    if names:
-        return {name: getattr(value, name) for name in names}
+    if _field_names(type(value)):
+        return _fields(value)
     if isinstance(value, date):
         return value.isoformat()
     raise TypeError(f"not for JSON: {type(value).__name__}")
+
+
+def _fields(value: object) -> dict[str, object]:
+    return {name: getattr(value, name) for name in _field_names(type(value))}
 
 
 def _field_names(kind: type) -> tuple[str, ...]:

@@ -34,12 +34,12 @@ from reports.pages import (
     TemplatesPage,
 )
 from reports.pages.blocks import Block, ChangesBlock, OutliersBlock, SummaryBlock
-from reports.pages.changed import ChangedRow
+from reports.pages.changes import ChangedRow
 from reports.pages.distribution import Share
 from reports.pages.effort_matrix import EFFORT_MEANINGS, EFFORT_SHAPES
 from reports.pages.outliers import OutlierRow
 from reports.source_html import code, numbered
-from reports.text import plain, pretty, rendered, ticked, visible
+from reports.text import line, plain, pretty, rendered, ticked, visible
 from reports.words import ERROR_KINDS, LABELS, slug
 from scanner.judge.verdicts import STARTING_CONVERSATIONS
 from scanner.results import CAPABILITIES
@@ -108,6 +108,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         visible=visible,
+        line=line,
         ticked=ticked,
         rendered=rendered,
         pretty=pretty,

@@ -31,22 +31,26 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class LineNote:
-    """A remark beside a line: `kind` is a severity, or `failed`; `source` is the rule or the probes behind it."""
+    """A remark beside a line: `kind` is a severity, or `failed`; `source` is the rule or the probes behind it, which
+    decide the capabilities in `decides` by failing."""
 
     kind: str
     source: str
     text: str
+    decides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
     """One line, its number from 1. Bytes that are not UTF-8 are lone surrogates in `text`, as Python decodes them.
-    `ran` is the key of its gutter: a digit a probe, 1 where that ran the line; empty where there is nothing to run."""
+    `ran` is the key of its gutter: a digit a probe, 1 where that ran the line; empty where there is nothing to run.
+    `under` is the key of the last line up to here that has one: what closes a block is shown like what it holds."""
 
     number: int
     segments: tuple[Segment, ...]
     notes: tuple[LineNote, ...] = ()
     ran: str = ""
+    under: str = ""
 
 
 @dataclass(slots=True)
@@ -74,15 +78,26 @@ def source_lines(
     readings = _readings(runs)
     notes = _notes(runs, findings, parse_error)
     keys = ran or {}
-    return tuple(
-        SourceLine(
-            number,
-            _segments(number, text, readings.get(number, {})),
-            tuple(notes.get(number, ())),
-            keys.get(number, ""),
-        )
-        for number, text in enumerate(_split(source), 1)
-    )
+    lines = []
+    under = ""
+    for number, text in enumerate(_split(source), 1):
+        key = keys.get(number, "")
+        under = key or under
+        segments = _segments(number, text, readings.get(number, {}))
+        lines.append(SourceLine(number, segments, tuple(notes.get(number, ())), key, under))
+    return tuple(lines)
+
+
+MOST_BYTES = 300_000
+"""Of a source that a page shows; published templates have a tenth of it."""
+
+
+def shortened_source(source: bytes) -> tuple[bytes, int]:
+    """The source up to the end of a line within MOST_BYTES, or up to there, and how many bytes are left out."""
+    if len(source) <= MOST_BYTES:
+        return source, 0
+    end = source.rfind(b"\n", 0, MOST_BYTES) + 1 or MOST_BYTES
+    return source[:end], len(source) - end
 
 
 def _split(source: bytes) -> list[bytes]:
@@ -155,5 +170,6 @@ def _notes(
         if run.error is not None and run.error.line is not None:
             failed.setdefault((run.error.line, run.error.message), []).append(run.name)
     for (line, message), names in failed.items():
-        notes.setdefault(line, []).append(LineNote("failed", ", ".join(names), message))
+        decides = tuple(name for name, probes in DECIDING_PROBES.items() if set(probes) & set(names))
+        notes.setdefault(line, []).append(LineNote("failed", ", ".join(names), message, decides))
     return notes

@@ -8,20 +8,29 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from markupsafe import Markup, escape
 
 from scanner.results import Part
 
-_CANDIDATE = re.compile("[^\\x20-\\x7e\n\t]")
-_ASCII_CONTROL_IN_LINE = re.compile("[\n\t]")
+_CANDIDATE = re.compile("([^\\x20-\\x7e\n\t])\\1*")
+_LINE_ENDS = re.compile("[\n\t]")
 _HIDING = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp", "Zs"})
-# Letters by their category, but drawn as nothing; the replacement character, which stands for a lost byte.
-_ALSO = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\ufffd")
+# Drawn as nothing whatever their category says (Unicode's Default_Ignorable_Code_Point), variation selectors among
+# them; a blank that is no space; the replacement character, which stands for a lost byte.
+_IGNORABLE = (
+    *((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164), (0xFE00, 0xFE0F)),
+    *((0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
+)
+_ALSO = frozenset("\u2800\ufffd")
 _IDEOGRAPHIC_SPACE = "\u3000"
-_TRAILING_BLANKS = re.compile(r"[ \t]+(?=\r?\n|\Z)")
+# Never tried again from the middle of a run: a template may print nothing but blanks.
+_TRAILING_BLANKS = re.compile(r"(?<![ \t])[ \t]++(?=\r?\n|\Z)")
+_MOST_ALIKE = 8
+"""Marks of the same character side by side; more are drawn once and counted."""
 _LINE_END = '<i class="nl"></i>\n'
 
 
@@ -29,13 +38,18 @@ def plain(text: str) -> str:
     """One line of text for anywhere on a page, attributes included: `a⟨U+202E⟩b`. Still to be escaped."""
     if text.isascii() and text.isprintable():
         return text
-    shown = _CANDIDATE.sub(lambda match: _bracketed(match[0]), text)
-    return _ASCII_CONTROL_IN_LINE.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", shown)
+    shown = _CANDIDATE.sub(lambda match: _run(match, _bracketed), text)
+    return _LINE_ENDS.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", shown)
 
 
 def visible(text: str) -> Markup:
     """Text as HTML for the inside of an element, hidden characters as marks; line ends and tabs stay."""
     return Markup(_visible(text))  # noqa: S704 - escaped there
+
+
+def line(text: str) -> Markup:
+    """One line of text as HTML, as `visible`, line ends and tabs as marks too: names that differ must look so."""
+    return Markup(_LINE_ENDS.sub(lambda match: _marked(match[0], f"U+{ord(match[0]):04X}"), _visible(text)))  # noqa: S704 - escaped there
 
 
 def rendered(parts: Iterable[Part]) -> Markup:
@@ -70,7 +84,7 @@ def _pieces(parts: tuple[Part, ...]) -> Iterator[tuple[str, bool, bool]]:
     """Text, whether it is input, whether it is trailing blanks. A line may end in another part than it began in."""
     whole = "".join(part.text for part in parts)
     blanks = [match.span() for match in _TRAILING_BLANKS.finditer(whole)]
-    cuts = sorted({edge for span in blanks for edge in span})
+    cuts = deque(sorted({edge for span in blanks for edge in span}))
     starts = {start for start, _end in blanks}
     inside = False
     offset = 0
@@ -78,7 +92,7 @@ def _pieces(parts: tuple[Part, ...]) -> Iterator[tuple[str, bool, bool]]:
         end = offset + len(part.text)
         while offset < end:
             if cuts and cuts[0] == offset:
-                inside = cuts.pop(0) in starts
+                inside = cuts.popleft() in starts
             stop = min(cuts[0], end) if cuts else end
             yield whole[offset:stop], part.is_input, inside
             offset = stop
@@ -89,7 +103,16 @@ def _visible(text: str) -> str:
     escaped = str(escape(text))
     if escaped.isascii() and escaped.isprintable():
         return escaped
-    return _CANDIDATE.sub(lambda match: _marked(match[0]), escaped)
+    return _CANDIDATE.sub(lambda match: _run(match, _marked), escaped)
+
+
+def _run(match: re.Match[str], mark: Callable[[str, str], str]) -> str:
+    """A run of one character, as it is where it shows, else marked."""
+    name = _name(match[1])
+    if name is None:
+        return match[0]
+    count = len(match[0])
+    return mark(match[1], f"{name} times {count:,}") if count > _MOST_ALIKE else mark(match[1], name) * count
 
 
 def _blanks(blanks: str) -> str:
@@ -107,19 +130,16 @@ def _name(character: str) -> str | None:
     if 0xDC80 <= code <= 0xDCFF:
         return f"byte {code - 0xDC00:02X}"
     hides = unicodedata.category(character) in _HIDING and character != _IDEOGRAPHIC_SPACE
-    if hides or character in _ALSO or 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE:
+    ignored = any(first <= code <= last for first, last in _IGNORABLE)
+    if hides or ignored or character in _ALSO or 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE:
         return f"U+{code:04X}"
     return None
 
 
-def _bracketed(character: str) -> str:
-    name = _name(character)
-    return character if name is None else f"⟨{name}⟩"
+def _bracketed(_character: str, name: str) -> str:
+    return f"⟨{name}⟩"
 
 
-def _marked(character: str) -> str:
-    name = _name(character)
-    if name is None:
-        return character
+def _marked(character: str, name: str) -> str:
     title = f' title="{unicodedata.name(character, "control character").lower()}"' if name.startswith("U") else ""
     return f'<span class="ctl"{title}>{name}</span>'

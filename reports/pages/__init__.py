@@ -1,7 +1,7 @@
 """The pages as data. Every page is a frozen dataclass, built by a pure function from what the database holds.
 
-A page says nothing of when it was written, and only the index of the newest scan: so a page changes when what it shows
-changes, and else its file is left alone.
+A page says nothing of when it was written, and only the index and the list of templates tell of the newest scan: so a
+page changes when what it shows changes, and else its file is left alone.
 """
 
 from reports.pages.capability import CapabilityPage, capability_pages

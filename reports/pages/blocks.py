@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from reports.overview import Overview
-from reports.pages.changed import ChangeList, change_list
+from reports.pages.changes import ChangeList, change_list
 from reports.pages.distribution import Distribution, distribution_of
 from reports.pages.outliers import OutlierList, outlier_list
 from reports.pages.summary import ScanHeader, Summary, scan_header, summary_of

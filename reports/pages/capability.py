@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reports.marks import Flags, legend_of
 from reports.overview import AllNotes, Overview
+from reports.pages.chosen import shown_profiles
 from reports.pages.rows import TemplateRow, template_rows
 from reports.words import CAPABILITY_MEANINGS, LABELS
 from scanner.judge.verdicts import Claim, Place, disagreement_phrase
@@ -65,7 +66,7 @@ def _capability_page(
         label=LABELS[name],
         llama_cpp_name=f"supports_{name}",
         meaning=CAPABILITY_MEANINGS[name],
-        profiles=overview.profiles,
+        profiles=shown_profiles(overview),
         wrong=tuple(wrong),
         yes=tuple(claimed[True]),
         no=tuple(claimed[False]),

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from reports.families import Family
 from reports.marks import Flags, legend_of
 from reports.overview import AllNotes, Overview
-from reports.pages.chosen import chosen_profiles
 from reports.pages.compare import compare_id
 from reports.pages.rows import TemplateRow, template_rows
 from reports.words import LABELS
@@ -48,8 +47,7 @@ def families_page(
 ) -> FamiliesPage:
     """The families of a report; `compared` are the names of the pages that compare two templates. Templates that are in
     no file any more are left out."""
-    chosen = chosen_profiles(overview)
-    rows = {row.sha256: row for row in template_rows(overview, notes) if chosen[row.sha256] == row.profile}
+    rows = {row.sha256: row for row in template_rows(overview, notes)}
     groups = [_group(family, rows, compared) for family in families]
     shown = tuple(group for group in groups if len(group.members) > 1)
     members = [member.template for group in shown for member in group.members]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.overview import AllNotes, Overview, page_id
+from reports.pages.chosen import chosen_templates
 from reports.pages.rows import severity_counts
 from scanner.judge.rules import ALL_RULES
 from scanner.results import Severity
@@ -61,7 +62,7 @@ def findings_page(overview: Overview, notes: AllNotes) -> FindingsPage:
     }
     return FindingsPage(
         root=overview.root,
-        totals=severity_counts(overview, notes),
+        totals=severity_counts(overview),
         rules=tuple(_rule_group(severity, rule, found[severity, rule], holders) for severity, rule in keys),
     )
 
@@ -75,7 +76,7 @@ def _rule_group(severity: Severity, rule: str, found: Sequence[FoundAt], holders
 
 def _found_by_rule(overview: Overview, notes: AllNotes) -> dict[tuple[Severity, str], list[FoundAt]]:
     found: dict[tuple[Severity, str], list[FoundAt]] = {}
-    for template in overview.templates:
+    for template in chosen_templates(overview):
         noted = notes.get((template.sha256, template.profile))
         for finding in noted.findings if noted is not None else ():
             at = FoundAt(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reports.marks import Flags, flags_of, legend_of
-from reports.overview import AllNotes, Overview, page_id
-from reports.pages.changed import ChangeList, change_list
+from reports.marks import Flags, legend_of
+from reports.overview import AllNotes, Overview
+from reports.pages.changes import ChangeList, change_list
+from reports.pages.combinations import combination_groups
 from reports.pages.distribution import Distribution, distribution_of
 from reports.pages.effort_matrix import EffortMatrix, effort_matrix
 from reports.pages.flag_builds import FlagBuilds, flag_builds
 from reports.pages.outliers import OutlierList, outlier_list
-from reports.pages.rows import FailureGroup, failure_groups
+from reports.pages.rows import FailureGroup, failure_groups, template_rows
 from reports.pages.summary import Summary, summary_of
 
 OUTLIERS_SHOWN = 12
@@ -25,20 +26,18 @@ FAILURES_SHOWN = 8
 class CombinationRow:
     """One set of flags, and how many templates and files have it; `page` and `path` are of an example."""
 
-    profile: str
     flags: Flags
     templates: int
     files: int
-    page: str | None
+    page: str
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class CombinationList:
-    """The commonest of `total` sets of flags; `profiles` are those of all."""
+    """The commonest of `total` sets of flags."""
 
     total: int
-    profiles: tuple[str, ...]
     rows: tuple[CombinationRow, ...]
 
 
@@ -60,7 +59,7 @@ class IndexPage:
 
 def index_page(overview: Overview, notes: AllNotes) -> IndexPage:
     """The index of a report."""
-    combinations = _combinations(overview)
+    combinations = _combinations(overview, notes)
     return IndexPage(
         summary=summary_of(overview),
         distribution=distribution_of(overview),
@@ -74,17 +73,10 @@ def index_page(overview: Overview, notes: AllNotes) -> IndexPage:
     )
 
 
-def _combinations(overview: Overview) -> CombinationList:
-    examples = {
-        (file.profile, file.path, flags_of(file.capabilities).key): page_id(file.sha256)
-        for file in overview.files
-        if file.sha256 is not None
-    }
-    rows = []
-    for one in overview.combinations[:COMBINATIONS_SHOWN]:
-        flags = flags_of(one.flags)
-        page = examples.get((one.profile, one.path, flags.key))
-        shown = overview.shown(one.path)
-        rows.append(CombinationRow(one.profile, flags, one.templates, one.files, page, shown))
-    profiles = tuple(sorted({one.profile for one in overview.combinations}))
-    return CombinationList(len(overview.combinations), profiles, tuple(rows))
+def _combinations(overview: Overview, notes: AllNotes) -> CombinationList:
+    groups = combination_groups(overview, template_rows(overview, notes))
+    rows = [
+        CombinationRow(group.flags, len(group.templates), group.files, group.templates[0].page, group.templates[0].path)
+        for group in groups[:COMBINATIONS_SHOWN]
+    ]
+    return CombinationList(len(groups), tuple(rows))

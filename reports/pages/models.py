@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reports.marks import Flags, flags_of, legend_of
 from reports.overview import AllNotes, Overview
+from reports.pages.chosen import chosen_profiles, chosen_templates, shown_profiles
 from reports.pages.rows import distinct_files, page_if
 from scanner.results import Finding, Outcome, Severity
 from scanner.store.queries import FileFinding
@@ -28,6 +29,8 @@ class ModelRow:
     quantizer: str | None
     found: int | None
     flags: Flags
+    place: str | None = None
+    """Its path, where `path` is the name that a store has for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,9 @@ class ModelsPage:
 
 def models_page(overview: Overview, notes: AllNotes) -> ModelsPage:
     """The list of all files."""
-    known = {template.sha256 for template in overview.templates}
+    templates = {template.sha256: template for template in chosen_templates(overview)}
+    flags = {sha256: flags_of(one.capabilities, one.observed) for sha256, one in templates.items()}
+    known = set(templates)
     sets = _found_sets(overview, notes)
     found = tuple(sorted({one for one in sets if one is not None}, key=_worst_first))
     places = {one: place for place, one in enumerate(found)}
@@ -78,13 +83,14 @@ def models_page(overview: Overview, notes: AllNotes) -> ModelsPage:
             quantization=file.file_type and file.file_type.removeprefix("MOSTLY_"),
             quantizer=file.quantized_by,
             found=None if one is None else places[one],
-            flags=flags_of(file.capabilities, file.observed),
+            flags=flags.get(file.sha256 or "", flags_of(None)),
+            place=overview.place(file.path),
         )
         for file, one in zip(overview.files, sets, strict=True)
     )
     return ModelsPage(
         root=overview.root,
-        profiles=overview.profiles,
+        profiles=shown_profiles(overview),
         files=distinct_files(overview.files),
         rows=rows,
         found=found,
@@ -94,14 +100,16 @@ def models_page(overview: Overview, notes: AllNotes) -> ModelsPage:
 
 def _found_sets(overview: Overview, notes: AllNotes) -> list[FoundSet | None]:
     """What was found in each of the overview's files."""
-    in_templates = {key: [_rule(one) for one in noted.findings] for key, noted in notes.items()}
+    chosen = chosen_profiles(overview)
+    in_templates = {
+        sha256: [_rule(one) for one in noted.findings]
+        for (sha256, profile), noted in notes.items()
+        if chosen.get(sha256) == profile
+    }
     in_files: dict[str, list[FoundRule]] = {}
     for finding in overview.file_findings:
         in_files.setdefault(finding.path, []).append(_rule(finding))
-    return [
-        _found_set(in_templates.get((file.sha256 or "", file.profile), ()), in_files.get(file.path, ()))
-        for file in overview.files
-    ]
+    return [_found_set(in_templates.get(file.sha256 or "", ()), in_files.get(file.path, ())) for file in overview.files]
 
 
 def _found_set(in_template: Sequence[FoundRule], in_file: Sequence[FoundRule]) -> FoundSet | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reports.overview import Overview, page_id
-from reports.pages.chosen import chosen_profiles
+from reports.pages.chosen import chosen_profiles, shown_profiles
 from scanner.results import Severity
 from scanner.store.queries import Outlier
 
@@ -47,7 +47,7 @@ class OutliersPage:
 
 def outliers_page(overview: Overview) -> OutliersPage:
     """The list of all outliers."""
-    return OutliersPage(overview.root, overview.profiles, outlier_list(overview))
+    return OutliersPage(overview.root, shown_profiles(overview), outlier_list(overview))
 
 
 def outlier_list(overview: Overview, limit: int | None = None) -> OutlierList:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reports.pages.runs import SideBySide, shortened, side_by_side
@@ -66,5 +66,15 @@ def _pair(scenario: str, ours: StandardRender, reference: StandardRender) -> Pro
 
 
 def _side(render: StandardRender, engine: str) -> Side:
-    parts, cut = shortened([Part(render.output, False)] if render.output else ())
+    parts, cut = shortened(_parts(render))
     return Side(engine, render.error, bool(render.output), parts, cut)
+
+
+def _parts(render: StandardRender) -> Iterator[Part]:
+    """The output, cut where text from the request begins and ends."""
+    at = 0
+    for first, end in render.inputs or ():
+        yield Part(render.output[at:first], False)
+        yield Part(render.output[first:end], True)
+        at = end
+    yield Part(render.output[at:], False)

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reports.marks import Flags, flags_of
+from reports.marks import Flags, Mark, flags_of
 from reports.overview import AllNotes, Overview, page_id
+from reports.pages.chosen import chosen_templates
 from reports.words import OUTCOME_MEANINGS, slug
 from scanner.results import Finding, Outcome, Severity
 from scanner.store.queries import LatestFile, TemplateSummary
@@ -15,7 +16,7 @@ from scanner.store.queries import LatestFile, TemplateSummary
 
 @dataclass(frozen=True, slots=True)
 class TemplateRow:
-    """One template under one profile, as lists show it. `path` is its first file; `worst` its worst finding."""
+    """One template, under the profile that it is shown under. `path` is its first file; `worst` its worst finding."""
 
     page: str
     sha256: str
@@ -32,6 +33,16 @@ class TemplateRow:
     notes: int
     worst: Finding | None
 
+    @property
+    def wrong(self) -> bool:
+        """Whether a claim is not what is true."""
+        return claims_wrongly(self.flags)
+
+    @property
+    def clean(self) -> bool:
+        """Whether it was examined and has neither an error nor a warning."""
+        return is_clean(self)
+
 
 @dataclass(frozen=True, slots=True)
 class FailureRow:
@@ -43,6 +54,8 @@ class FailureRow:
     reason: str | None
     offset: int | None
     expected: str | None
+    place: str | None = None
+    """Its path, where `path` is the name that a store has for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +70,8 @@ class FailureGroup:
 
 
 def template_rows(overview: Overview, notes: AllNotes) -> tuple[TemplateRow, ...]:
-    """The templates as lists show them, by their first file."""
-    return tuple(_template_row(overview, template, notes) for template in overview.templates)
+    """The templates as lists show them, each once, by their first file."""
+    return tuple(_template_row(overview, template, notes) for template in chosen_templates(overview))
 
 
 def _template_row(overview: Overview, template: TemplateSummary, notes: AllNotes) -> TemplateRow:
@@ -95,6 +108,7 @@ def failure_groups(overview: Overview, *, limit: int | None) -> tuple[FailureGro
                     reason=file.reason,
                     offset=file.offset,
                     expected=file.expected,
+                    place=overview.place(file.path),
                 )
             )
     return tuple(
@@ -117,12 +131,17 @@ def distinct_files(files: Iterable[LatestFile]) -> int:
     return len({file.path for file in files})
 
 
-def severity_counts(overview: Overview, notes: AllNotes) -> dict[Severity, int]:
-    counts = Counter(finding.severity for key in _listed(overview, notes) for finding in notes[key].findings)
-    counts.update(finding.severity for finding in overview.file_findings)
+def claims_wrongly(flags: Flags) -> bool:
+    return not {Mark.OVER, Mark.UNDER}.isdisjoint(flags.marks)
+
+
+def is_clean(template: TemplateRow | TemplateSummary) -> bool:
+    return template.outcome is Outcome.ANALYSED and not template.errors and not template.warnings
+
+
+def severity_counts(overview: Overview) -> dict[Severity, int]:
+    """What the page of all findings lists."""
+    counts = Counter(found.severity for found in overview.file_findings)
+    for one in chosen_templates(overview):
+        counts += Counter({Severity.ERROR: one.errors, Severity.WARNING: one.warnings, Severity.NOTE: one.notes})
     return {severity: counts[severity] for severity in Severity}
-
-
-def _listed(overview: Overview, notes: AllNotes) -> list[tuple[str, str]]:
-    keys = [(template.sha256, template.profile) for template in overview.templates]
-    return [key for key in keys if key in notes]

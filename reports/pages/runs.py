@@ -87,7 +87,7 @@ def shortened(parts: Iterable[Part]) -> tuple[tuple[Part, ...], int]:
     """The parts up to MOST_SHOWN characters, and how many more there are."""
     kept, room, cut = [], MOST_SHOWN, 0
     for part in parts:
-        if room > 0:
+        if room > 0 and part.text:
             kept.append(part if len(part.text) <= room else Part(part.text[:room], part.is_input))
         cut += max(0, len(part.text) - max(room, 0))
         room -= len(part.text)

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from reports.marks import Mark, flags_of
+from reports.marks import flags_of
 from reports.overview import Overview
-from reports.pages.changed import change_list
+from reports.pages.changes import change_list
 from reports.pages.chosen import chosen_templates
 from reports.pages.outliers import outlier_rows
-from reports.pages.rows import distinct_files
+from reports.pages.rows import claims_wrongly, distinct_files, is_clean, severity_counts
 from reports.words import OUTCOME_MEANINGS, slug
 from scanner.results import Outcome, PassedOver, Severity
 from scanner.store.queries import LatestFile, TemplateSummary
@@ -60,7 +60,8 @@ class Goodness:
 @dataclass(frozen=True, slots=True)
 class Summary:
     """A collection in numbers. `not_starting` counts the files with which llama-server would not start, `changes` what
-    became of templates at their places in files since the scan before; at `flipped` of these flags flipped."""
+    became of templates at their places in files since the scan before; at `flipped` of these flags flipped, at `lost` a
+    template can no longer be examined."""
 
     scan: ScanHeader
     root: str
@@ -73,6 +74,7 @@ class Summary:
     outliers: int
     not_starting: int
     changes: Mapping[str, int]
+    lost: int
     flipped: int
 
 
@@ -88,10 +90,11 @@ def summary_of(overview: Overview) -> Summary:
         outcomes=_outcomes(overview.files),
         good=_goodness(templates),
         verified=overview.verified,
-        findings=_findings(overview),
+        findings=severity_counts(overview),
         outliers=len(outlier_rows(overview)),
         not_starting=sum(not starts for starts in overview.starts.values()),
         changes=changes.counts,
+        lost=changes.lost,
         flipped=changes.flipped,
     )
 
@@ -110,7 +113,7 @@ def scan_header(overview: Overview) -> ScanHeader:
         sources=scan.sources,
         files_seen=scan.files_seen,
         files_unchanged=scan.files_unchanged,
-        new_templates=overview.scan.new_templates,
+        new_templates=sum(one.sha256 in overview.new for one in chosen_templates(overview)),
         passed_over=scan.passed_over,
     )
 
@@ -133,18 +136,10 @@ def _outcomes(files: Sequence[LatestFile]) -> tuple[OutcomeCount, ...]:
 def _goodness(templates: Sequence[TemplateSummary]) -> Goodness:
     analysed = [one for one in templates if one.outcome is Outcome.ANALYSED]
     judged = [one for one in analysed if any(verdict is not None for verdict in one.observed.values())]
-    wrong = [one for one in judged if {Mark.OVER, Mark.UNDER} & set(flags_of(one.capabilities, one.observed).marks)]
+    wrong = [one for one in judged if claims_wrongly(flags_of(one.capabilities, one.observed))]
     return Goodness(
         analysed=len(analysed),
-        clean=sum(not one.errors and not one.warnings for one in analysed),
+        clean=sum(map(is_clean, analysed)),
         judged=len(judged),
         right=len(judged) - len(wrong),
     )
-
-
-def _findings(overview: Overview) -> dict[Severity, int]:
-    """What the page of all findings lists."""
-    counts = Counter(found.severity for found in overview.file_findings)
-    for one in overview.templates:
-        counts += Counter({Severity.ERROR: one.errors, Severity.WARNING: one.warnings, Severity.NOTE: one.notes})
-    return {severity: counts[severity] for severity in Severity}

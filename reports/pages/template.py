@@ -9,11 +9,11 @@ from datetime import datetime
 from reports.builds import Flip, flips, oldest_first
 from reports.gutters import Gutter, gutters, lines_run
 from reports.marks import Flags, flags_of, legend_of
-from reports.overview import AllNotes, Overview, page_id
+from reports.overview import AllNotes, Overview, page_id, preferred
 from reports.pages.prompts import PromptPair, prompt_pairs
 from reports.pages.rows import worst_first
 from reports.pages.runs import ProbeView, RunView, probe_view, run_view
-from reports.source_lines import SourceLine, source_lines
+from reports.source_lines import SourceLine, shortened_source, source_lines
 from reports.words import BEHAVIOUR_QUESTIONS, OUTCOME_MEANINGS
 from scanner.judge import ALL_RULES
 from scanner.judge.verdicts import DECIDING_PROBES, Claim, difference_text, is_usual, judgement
@@ -35,12 +35,14 @@ REMEDIES = {rule.slug: rule.remedy for rule in ALL_RULES}
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A file that holds the template; `last_scan` is None while it does, else the last scan in which it did."""
+    """A file that holds the template; `last_scan` is None while it does, else the last scan in which it did. `place` is
+    its path, where `path` is the name that a store has for it."""
 
     path: str
     variant: str
     origin: str | None
     last_scan: int | None
+    place: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,8 @@ class VerifiedView:
 class TemplatePage:
     """One template, under the report's profile or else the first one it was analysed under. `start` as in
     `TemplateResult.server_start`; `undecided` are probes that decide no flag, `builds`
-    oldest first; without `gutters` it is not known which lines ran."""
+    oldest first; `source_cut` bytes at the end of the source are not
+    shown; without `gutters` it is not known which lines ran."""
 
     page: str
     sha256: str
@@ -135,6 +138,7 @@ class TemplatePage:
     verified: tuple[VerifiedView, ...]
     relatives: tuple[Relative, ...]
     source: tuple[SourceLine, ...]
+    source_cut: int
     gutters: tuple[Gutter, ...]
     prompts: tuple[PromptPair, ...]
     legend: tuple[Flags, ...]
@@ -149,6 +153,7 @@ def template_page(
     holders = _holders(overview, detail)
     builds = _builds(detail, chosen)
     ran = lines_run(result.probes, result.lines)
+    source, cut = shortened_source(detail.source)
     return TemplatePage(
         page=page_id(detail.sha256),
         sha256=detail.sha256,
@@ -174,7 +179,8 @@ def template_page(
         builds=builds,
         verified=tuple(_verified(found) for found in detail.verifications),
         relatives=relatives,
-        source=source_lines(detail.source, result.probes, result.findings, result.parse_error, ran),
+        source=source_lines(source, result.probes, result.findings, result.parse_error, ran),
+        source_cut=cut,
         gutters=gutters(ran.values(), result.probes),
         prompts=prompt_pairs(result.renders),
         legend=legend_of(build.flags for build in builds),
@@ -226,9 +232,9 @@ def _verified(found: StoredVerification) -> VerifiedView:
 
 
 def main_analysis(detail: TemplateDetail, profile: str) -> Analysis:
-    """The analysis that the page of a template shows: the one under this profile, or else the first."""
-    same = [analysis for analysis in detail.analyses if analysis.result.profile == profile]
-    return (same or list(detail.analyses))[0]
+    """The analysis that the page of a template shows: the one under this profile, or else the newest build's."""
+    by_profile = {analysis.result.profile: analysis for analysis in detail.analyses}
+    return by_profile[preferred(by_profile, profile)]
 
 
 def _holders(overview: Overview, detail: TemplateDetail) -> tuple[Holder, ...]:
@@ -240,6 +246,7 @@ def _holders(overview: Overview, detail: TemplateDetail) -> tuple[Holder, ...]:
             variant=one.variant,
             origin=one.origin,
             last_scan=None if (one.path, one.variant) in now else one.scan_id,
+            place=overview.place(one.path),
         )
         for one in detail.appearances
     ]

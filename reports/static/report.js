@@ -172,7 +172,7 @@ function addSorting(table) {
   });
 }
 
-// ---- The filters of the models: what is chosen stands in the address, ?architecture=llama&tools=yes&q=instruct ----
+// ---- Filters: what is chosen stands in the address, ?architecture=llama&tools=yes&q=instruct; models have fields too ----
 
 const CAPABILITIES = [
   "tools", "tool_calls", "parallel_tool_calls", "system_role", "string_content", "typed_content",
@@ -190,6 +190,15 @@ const WORDS = {
   },
   start: { yes: "starts", no: "does not start", unknown: "not known" },
   finding: { error: "an error", warning: "a warning", note: "a note", none: "none" },
+};
+// What the address may ask of templates and of changes, in words.
+const CONDITIONS = {
+  wrong: { yes: "those with a wrong claim", no: "those without a wrong claim" },
+  clean: { yes: "those without an error or a warning", no: "those with an error or a warning, or not examined" },
+  new: { yes: "those never seen before", no: "those seen before" },
+  change: { appeared: "what appeared", gone: "what is gone", replaced: "what was replaced" },
+  lost: { yes: "what can no longer be examined", no: "what can still be examined" },
+  flips: { yes: "what flips a flag", no: "what flips no flag" },
 };
 
 // What can be chosen: a name, as in the address, and the values that a row has of it.
@@ -216,6 +225,12 @@ function facetsOf(table) {
       valuesOf: (row) => ("found" in row.dataset ? sets[row.dataset.found] : without[cellsOf(row)[finding]]),
       words: WORDS.finding,
     },
+    ...flagFacets(),
+  ];
+}
+
+function flagFacets() {
+  return [
     ...CAPABILITIES.map((name, place) => ({
       name, valuesOf: (row) => FLAG_VALUES[row.dataset.flags[place]], words: WORDS.flag,
     })),
@@ -259,6 +274,7 @@ function fillSelect(facet, counts) {
 
 function choiceInWords(facet) {
   const spaced = (name) => name.replaceAll("_", " ");
+  if (facet.told && Object.hasOwn(facet.told, facet.chosen)) return facet.told[facet.chosen];
   if (facet.name !== "flags") return `${spaced(facet.name)}: ${facet.words?.[facet.chosen] ?? facet.chosen}`;
   const claimed = CAPABILITIES.filter((name, place) => facet.chosen[place] === "y").map(spaced);
   return `the combination ${claimed.join(", ") || "of no flag"}`;
@@ -298,15 +314,10 @@ function pathOf(row) {
   return paths.get(row);
 }
 
-function addFilters(list) {
-  const table = list.tables[0];
-  const panel = document.querySelector("details.filters");
+// Lets the address choose which rows of a list are shown; what is chosen is said, unless it can be seen elsewhere.
+function addChoices(list, facets, isSeen) {
   const reset = list.finder.querySelector("button");
   const narrowed = list.finder.querySelector(".narrowed");
-  const facets = facetsOf(table);
-  const shownFacets = facets.filter(selectOf);
-  let allFiles = null;
-  let counting = 0;
   let writing = 0;
 
   function readAddress() {
@@ -328,6 +339,56 @@ function addFilters(list) {
     return facets.some((facet) => facet.chosen) || list.input.value.trim() !== "";
   }
 
+  function sayChoices() {
+    const unseen = facets.filter((facet) => facet.chosen && !isSeen(facet));
+    narrowed.textContent = unseen.length ? `only ${unseen.map(choiceInWords).join(", ")}` : "";
+  }
+
+  list.choice = () => {
+    const asked = facets.filter((facet) => facet.chosen);
+    return (row) => asked.every((facet) => isChosen(facet, row));
+  };
+  // Browsers stop those who write the address with every letter.
+  list.changed = () => {
+    reset.hidden = !isNarrowed();
+    sayChoices();
+    clearTimeout(writing);
+    writing = setTimeout(writeAddress, 100);
+  };
+  reset.addEventListener("click", () => {
+    for (const facet of facets) facet.chosen = "";
+    list.input.value = "";
+    narrow(list);
+    writeAddress();
+    list.input.focus();
+  });
+  readAddress();
+  return { isNarrowed, sayChoices, writeAddress };
+}
+
+// What the address may ask of the rows of a list without fields for it: the table names it, each row has it or not.
+function addConditions(list) {
+  const [table] = list.tables;
+  const facets = table.dataset.asks.split(" ").map((name) => ({
+    name, valuesOf: (row) => [row.dataset[name] ?? "no"], told: CONDITIONS[name],
+  }));
+  if ("flags" in (rowsOf.get(table)[0]?.dataset ?? {})) facets.push(...flagFacets());
+  const choices = addChoices(list, facets, () => false);
+  addSearch(list);
+  if (choices.isNarrowed()) {
+    list.finder.hidden = false;
+    narrow(list);
+  }
+}
+
+function addFilters(list) {
+  const panel = document.querySelector("details.filters");
+  const facets = facetsOf(list.tables[0]);
+  const choices = addChoices(list, facets, (facet) => panel.open && selectOf(facet));
+  const shownFacets = facets.filter(selectOf);
+  let allFiles = null;
+  let counting = 0;
+
   function fillSelects() {
     const counts = countValues(list, facets);
     facets.forEach((facet, at) => {
@@ -337,16 +398,6 @@ function addFilters(list) {
     });
   }
 
-  // What is chosen, unless the fields say so.
-  function sayChoices() {
-    const unseen = facets.filter((facet) => facet.chosen && !(panel.open && selectOf(facet)));
-    narrowed.textContent = unseen.length ? `only ${unseen.map(choiceInWords).join(", ")}` : "";
-  }
-
-  list.choice = () => {
-    const asked = facets.filter((facet) => facet.chosen);
-    return (row) => asked.every((facet) => isChosen(facet, row));
-  };
   list.counted = (shown, rows) => {
     allFiles ??= new Set(rows.map(pathOf)).size;
     const all = [allFiles, rows.length];
@@ -354,37 +405,27 @@ function addFilters(list) {
     const told = (count, of, word) => `${count === of ? "" : `${number(count)} of `}${number(of)} ${word}`;
     return told(some[0], all[0], "files") + (all[0] === all[1] ? "" : `, ${told(some[1], all[1], "rows")}`);
   };
-  // Counting takes a moment, and browsers stop those who write the address with every letter.
+  // Counting takes a moment.
+  const { changed } = list;
   list.changed = () => {
-    reset.hidden = !isNarrowed();
+    changed();
     shownFacets.forEach(showChoice);
-    sayChoices();
     clearTimeout(counting);
     counting = setTimeout(fillSelects, 30);
-    clearTimeout(writing);
-    writing = setTimeout(writeAddress, 100);
   };
   for (const facet of shownFacets) {
     selectOf(facet).addEventListener("change", (event) => {
       facet.chosen = event.target.value;
       narrow(list);
-      writeAddress();
+      choices.writeAddress();
     });
   }
-  reset.addEventListener("click", () => {
-    for (const facet of facets) facet.chosen = "";
-    list.input.value = "";
-    narrow(list);
-    writeAddress();
-    list.input.focus();
-  });
 
-  readAddress();
   panel.open = matchMedia("(min-width: 1000px)").matches;
-  panel.addEventListener("toggle", sayChoices);
+  panel.addEventListener("toggle", choices.sayChoices);
   panel.hidden = list.finder.hidden = false;
   // What the address asks for is shown at once.
-  if (isNarrowed()) narrow(list);
+  if (choices.isNarrowed()) narrow(list);
   else readAhead(rowsIn(list), () => narrow(list));
 }
 
@@ -443,10 +484,30 @@ document.addEventListener("keydown", (event) => {
   action();
 });
 
+// ---- On paper nothing can be unfolded. ----
+
+let folded = [];
+window.addEventListener("beforeprint", () => {
+  folded = [...document.querySelectorAll("details:not([open])")];
+  for (const details of folded) details.open = true;
+});
+window.addEventListener("afterprint", () => {
+  for (const details of folded) details.open = false;
+});
+
 // ---- Links to what is folded, or what a search has hidden, show it. ----
 
+// Where the address leads; one that is no address at all leads nowhere.
+function wantedPlace() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return "";
+  }
+}
+
 function unfold() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(wantedPlace());
   for (let at = target; at; at = at.parentElement) {
     if (at instanceof HTMLDetailsElement) at.open = true;
     if (at.hidden && at.matches("section")) showAll(at);
@@ -472,6 +533,7 @@ tables.forEach(addSorting);
 document.querySelectorAll(".scroll").forEach(letKeysIn);
 for (const list of lists) {
   if (list.tables.some((table) => table.classList.contains("models"))) addFilters(list);
+  else if (list.tables.some((table) => "asks" in table.dataset)) addConditions(list);
   else addSearch(list);
   list.input.addEventListener("input", () => narrow(list));
 }

@@ -14,8 +14,15 @@
     const radio = document.getElementById(`choose-${number}`);
     if (!radio) return;
     radio.checked = true;
-    const first = source.querySelector(`.read[data-for~="${number}"]`);
-    if (first) first.scrollIntoView({ block: "center" });
+    show(number);
+  }
+
+  // What decided it, or what failed: in view, unless it is already.
+  function show(number) {
+    const first = source.querySelector(`.read[data-for~="${number}"], .remark[data-for~="${number}"]`);
+    if (!first) return;
+    const place = first.getBoundingClientRect();
+    if (place.top < 0 || place.bottom > innerHeight) first.scrollIntoView({ block: "center" });
   }
 
   let here = null;
@@ -40,6 +47,7 @@
   const keys = { r: () => next(reads()), e: () => next([...source.querySelectorAll(".remark")]) };
   for (let number = 0; number <= 9; number += 1) keys[number] = () => choose(String(number));
 
+  for (const radio of document.querySelectorAll(".choice input")) radio.addEventListener("change", () => show(chosen()));
   source.querySelectorAll(".read").forEach((read) => read.setAttribute("tabindex", "-1"));
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input:not([type=radio]), select")) return;

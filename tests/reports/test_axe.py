@@ -41,6 +41,8 @@ def test_nothing_serious(report: Written, browser: Browser, scheme: Any, width: 
 
 
 def unfold(tab: Page) -> None:
-    """Opens all that is folded, and the keys: what is hidden is not looked at."""
+    """Opens all that is folded, and the keys: what is hidden is not looked at. On a template's page a capability is
+    chosen, which dims the rest."""
     tab.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    tab.keyboard.press("4")
     tab.keyboard.press("?")

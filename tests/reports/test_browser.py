@@ -91,3 +91,36 @@ def test_pages_read_well_with_scripts_off(report: Written, browser: Browser) -> 
     tab.goto((report.folder / "index.html").as_uri())
     assert tab.locator("#flags").is_visible()
     context.close()
+
+
+def test_choosing_a_capability_brings_what_decided_it_into_view(
+    report: Written, tab: Page, complaints: list[str]
+) -> None:
+    tab.goto(report.template_page(HOSTILE).as_uri())
+    tab.keyboard.press("4")
+    assert tab.locator("#choose-4").is_checked()
+    assert tab.locator('.source .read[data-for~="4"]').first.is_visible()
+    marked = tab.locator(".source li").evaluate_all(
+        "lines => lines.filter(line => getComputedStyle(line).borderLeftColor !== 'rgba(0, 0, 0, 0)').length"
+    )
+    assert 0 < marked < tab.locator(".source li").count()
+    tab.keyboard.press("r")
+    assert tab.locator(".source .read.at").count() == 1
+    tab.keyboard.press("e")
+    assert tab.locator(".source .remark.at").count() == 1
+    tab.keyboard.press("0")
+    assert tab.locator("#choose-0").is_checked()
+    assert complaints == []
+
+
+def test_an_address_that_is_none_leads_nowhere(report: Written, tab: Page, complaints: list[str]) -> None:
+    tab.goto(report.template_page(HOSTILE).as_uri() + "#%E0%A4%A")
+    assert complaints == []
+
+
+def test_nothing_is_wider_than_a_telephone_when_all_is_unfolded(report: Written, tab: Page) -> None:
+    tab.set_viewport_size({"width": 390, "height": 800})
+    for path in report.pages:
+        tab.goto(path.as_uri())
+        tab.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), path

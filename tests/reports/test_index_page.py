@@ -9,8 +9,9 @@ import pytest
 from sqlalchemy import Engine
 
 from reports.overview import Overview, TemplateNotes, notes_of, page_id, read_overview
-from reports.pages import IndexPage, index_page, outliers_page, templates_page
-from reports.pages.changed import change_list
+from reports.pages import IndexPage, changes_page, index_page, outliers_page, templates_page
+from reports.pages.changes import change_list
+from reports.pages.compare import compare_id
 from reports.pages.effort_matrix import COLUMNS, EffortCell, EffortState, effort_matrix
 from reports.pages.findings import findings_page
 from reports.pages.flag_builds import BuildCount, Turn
@@ -111,7 +112,7 @@ def test_what_was_not_examined_is_not_good(empty_engine: Engine) -> None:
     page = index_of(empty_engine)
     assert (page.summary.good.analysed, page.summary.good.clean, page.summary.good.judged) == (1, 1, 0)
     assert page.distribution.left_out == 1
-    assert "Nothing is known of 1 template: it was not examined under this profile, or could not be." in text_of(page)
+    assert "Nothing is known of 1 template: it could not be examined." in text_of(page)
     assert "every flag right" not in text_of(page)
 
 
@@ -120,7 +121,7 @@ def test_what_was_not_examined_is_not_good(empty_engine: Engine) -> None:
 
 def test_the_distribution_is_of_the_scan_s_profile(several_builds: Engine) -> None:
     page = index_of(several_builds)
-    assert page.distribution.profile == "b11549"
+    assert page.distribution.profiles == ("b11549",)
     tools = page.distribution.flags[0]
     assert (tools.capability, tools.templates.claiming, tools.templates.analysed) == ("tools", 2, 3)
     assert (tools.templates.over, tools.templates.under, tools.templates.wrong) == (1, 0, "1 too much")
@@ -223,7 +224,8 @@ def test_a_template_known_under_another_build_only_is_shown_under_that(empty_eng
     examples.record(empty_engine, *files(A, B), analyses=(analysis(A.sha256), analysis(B.sha256, profile="b9713")))
     overview, notes = read(empty_engine)
     assert {row.profile for row in templates_page(overview, notes).rows} == {"b11549", "b9713"}
-    assert index_page(overview, notes).distribution.left_out == 1
+    spread = index_page(overview, notes).distribution
+    assert (spread.profiles, spread.left_out, spread.flags[0].templates.analysed) == (("b9713", "b11549"), 0, 2)
 
 
 # -- outliers
@@ -328,7 +330,8 @@ def test_changes_are_told_with_the_flags_that_flipped(two_scans: Engine) -> None
     replaced, torn, gone, come = sorted(
         changes.rows, key=lambda row: ("one", "torn", "gone", "come").index(row.path[:-5])
     )
-    assert changes.rows[0] == replaced
+    # What can no longer be examined comes first, then what flips flags.
+    assert changes.rows[:2] == (torn, replaced)
     assert (replaced.change, replaced.places) == ("replaced", 2)
     assert [flip.words for flip in replaced.flips] == ["system role yes → no", "typed content no → yes"]
     assert (replaced.old_page, replaced.new_page) == (page_id(A.sha256), page_id(B.sha256))
@@ -337,7 +340,7 @@ def test_changes_are_told_with_the_flags_that_flipped(two_scans: Engine) -> None
     assert (come.change, come.old, come.new) == ("appeared", None, C.sha256[:8])
     text = text_of(index_of(two_scans))
     assert "What changed since scan 1" in text
-    assert "1 appeared · 2 gone · 2 replaced · flags flipped at 2 places" in text
+    assert "1 appeared · 2 gone · 2 replaced · 1 place can no longer be examined · flags flipped at 2 places" in text
     assert "system role yes → no" in text
     assert "now: unreadable" in text
 
@@ -349,6 +352,81 @@ def test_the_flags_of_a_template_that_no_file_holds_any_more_are_known(empty_eng
     (row,) = index_of(empty_engine).changes.rows
     assert [flip.words for flip in row.flips] == ["tools yes → no"]
     assert (row.old, row.old_page) == (A.sha256[:8], None)
+
+
+@pytest.fixture
+def broken_since(empty_engine: Engine) -> Engine:
+    """A file whose template flips two flags, two whose template can no longer be examined, and one that is mended."""
+    first = [with_templates("/m/flips.gguf", A), with_templates("/m/broken.gguf", A), with_templates("/m/torn.gguf", A)]
+    mended = with_templates("/m/mended.gguf", D)
+    before = (analysis(A.sha256, "tools", "system_role"), examples.not_parseable(D.sha256))
+    examples.record(empty_engine, *first, mended, analyses=before)
+    second = [
+        with_templates("/m/flips.gguf", B, fingerprint="2"),
+        with_templates("/m/broken.gguf", C, fingerprint="2"),
+        unreadable("/m/torn.gguf"),
+        with_templates("/m/mended.gguf", B, fingerprint="2"),
+    ]
+    examples.record(empty_engine, *second, analyses=(analysis(B.sha256), examples.not_parseable(C.sha256)))
+    return empty_engine
+
+
+D = template(b"{% broken")
+
+
+def test_what_can_no_longer_be_examined_is_the_worst_change(broken_since: Engine) -> None:
+    page = index_of(broken_since)
+    assert [(row.path, row.lost, row.now) for row in page.changes.rows] == [
+        ("broken.gguf", True, Outcome.NOT_PARSEABLE),
+        ("torn.gguf", True, Outcome.UNREADABLE),
+        ("flips.gguf", False, None),
+        ("mended.gguf", False, None),
+    ]
+    assert (page.summary.lost, page.summary.flipped) == (page.changes.lost, page.changes.flipped) == (2, 1)
+    text = text_of(page)
+    assert "2can no longer be examined" in text.split("What changed", 1)[1].split("never seen before")[0]
+    assert "before: not parseable" in text
+
+
+def test_the_list_of_changes_says_what_the_index_says(broken_since: Engine) -> None:
+    overview, _notes = read(broken_since)
+    page = changes_page(overview)
+    assert (page.changes.lost, page.changes.flipped, page.changes.counts) == (2, 1, {"gone": 1, "replaced": 3})
+    assert [row.path for row in page.changes.rows] == [row.path for row in change_list(overview).rows]
+    found = parse_text(render_page(page))
+    text = " ".join("".join(found.text).split())
+    for said in ("now: not parseable", "now: unreadable", "tools yes → no, system role yes → no", "since scan 1"):
+        assert said in text
+    assert f"compare/{compare_id(A.sha256, C.sha256)}.html" in found.values("href")
+    rows = [attributes for tag, attributes in found.elements if tag == "tr" and "data-change" in attributes]
+    assert [row["data-change"] for row in rows] == ["replaced", "gone", "replaced", "replaced"]
+    assert [("data-lost" in row, "data-flips" in row) for row in rows] == [
+        (True, False), (True, False), (False, True), (False, False)
+    ]  # fmt: skip
+    links = parsed(index_of(broken_since)).values("href")
+    assert {f"changes.html?{asked}" for asked in ("lost=yes", "flips=yes", "change=replaced", "change=gone")} <= set(
+        links
+    )
+
+
+def test_every_place_that_changed_is_listed(two_scans: Engine) -> None:
+    overview, _notes = read(two_scans)
+    rows = changes_page(overview).changes.rows
+    assert [row.path for row in rows if row.change == "replaced"] == ["one.gguf", "two.gguf"]
+    assert {row.places for row in rows} == {1}
+
+
+def test_templates_that_no_build_examined_both_are_not_said_to_flip_nothing(empty_engine: Engine) -> None:
+    examples.record(empty_engine, with_templates("/m/a.gguf", A), analyses=(analysis(A.sha256, profile="b9713"),))
+    replaced = with_templates("/m/a.gguf", B, fingerprint="2")
+    examples.record(empty_engine, replaced, analyses=(analysis(B.sha256, "tools"),))
+    page = index_of(empty_engine)
+    assert [(row.flips, row.comparable) for row in page.changes.rows] == [((), False)]
+    assert "no flag flips" not in text_of(page)
+    # Under the oldest build both are known; what differs is not the build.
+    examples.record(empty_engine, replaced, analyses=(analysis(B.sha256, "typed_content", profile="b9713"),))
+    (row,) = index_of(empty_engine, 2).changes.rows
+    assert [flip.words for flip in row.flips] == ["typed content no → yes"]
 
 
 def test_many_changes_are_cut_and_lead_on(empty_engine: Engine) -> None:

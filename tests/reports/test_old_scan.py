@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,12 +79,14 @@ def test_the_overview_is_of_the_scan(two_scans: Engine) -> None:
     ]
 
 
-def test_the_newest_state_is_not_that_of_a_scan(two_scans: Engine) -> None:
+def test_the_newest_state_is_of_all_sources_and_without_what_is_gone(two_scans: Engine) -> None:
+    examples.record(two_scans, with_templates("/o/other.gguf", FIRST), sources=("/o",))
     newest = read_overview(two_scans)
     assert newest.newest is None
-    # The file that is gone was last seen by the first scan.
-    assert {file.path: file.scan_id for file in newest.files}["/m/gone.gguf"] == 1
-    assert "/m/gone.gguf" not in {file.path for file in read_overview(two_scans, 2).files}
+    places = {file.path: file.scan_id for file in newest.files}
+    assert (places["/m/kept.gguf"], places["/o/other.gguf"]) == (2, 3)
+    assert "/m/gone.gguf" not in places
+    assert {file.path for file in read_overview(two_scans, 3).files} == {"/o/other.gguf"}
 
 
 def test_a_scan_that_did_not_finish_has_a_report(two_scans: Engine, tmp_path: Path) -> None:
@@ -167,3 +170,13 @@ def test_every_page_of_an_old_scan_says_so(two_scans: Engine, tmp_path: Path) ->
         assert page.read_text().count("This is scan 1 of 2026-11-29 12:00 UTC; the newest is scan 2.") == 1, page
     for page in (tmp_path / "new").rglob("*.html"):
         assert "the newest is scan" not in page.read_text(), page
+
+
+def test_the_data_of_every_page_of_an_old_scan_says_so(two_scans: Engine, tmp_path: Path) -> None:
+    write_report(two_scans, tmp_path / "old", now=examples.Clock(), scan_id=1)
+    write_report(two_scans, tmp_path / "new", now=examples.Clock())
+    told = {"id": 1, "started_at": "2026-11-29T12:00:00+00:00", "newest": 2}
+    for page in (tmp_path / "old").rglob("*.html"):
+        assert json.loads(page.with_suffix(".json").read_text())["old_scan"] == told, page
+    for page in (tmp_path / "new").rglob("*.html"):
+        assert "old_scan" not in json.loads(page.with_suffix(".json").read_text()), page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.source_lines import LineNote, Segment, source_lines
+from reports.source_lines import LineNote, Segment, shortened_source, source_lines
 from scanner.results import ParseError, ProbeRun, Read, RunError, Severity
 from tests.store.examples import finding
 
@@ -68,5 +68,16 @@ def test_notes_stand_beside_their_line() -> None:
     error = RunError("raised", "no", "CallExpression", 1, 1, 2)
     found = finding(Severity.ERROR, "bad")
     first, _, third = source_lines(b"a\nb\nc", [run_with(error=error)] * 2, [found], ParseError("parser", "odd", 3, 1))
-    assert first.notes == (LineNote("failed", "system_role, system_role", "no"),)
+    assert first.notes == (LineNote("failed", "system_role, system_role", "no", ("system_role",)),)
     assert third.notes == (LineNote("error", "some-rule", "bad"), LineNote("failed", "parser", "odd"))
+
+
+def test_what_closes_a_block_is_shown_like_what_it_holds() -> None:
+    lines = source_lines(b"{% if x %}\na\n{% endif %}\nb", (), (), None, {1: "1", 2: "0", 4: "1"})
+    assert [(line.ran, line.under) for line in lines] == [("1", "1"), ("0", "0"), ("", "0"), ("1", "1")]
+
+
+def test_a_source_of_megabytes_is_cut_at_the_end_of_a_line() -> None:
+    assert shortened_source(b"a\n" * 10) == (b"a\n" * 10, 0)
+    assert shortened_source(b"a\n" * 200_000) == (b"a\n" * 150_000, 100_000)
+    assert shortened_source(b"a" * 300_001) == (b"a" * 300_000, 1)

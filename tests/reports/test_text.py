@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.text import plain, rendered, ticked, visible
+from reports.text import line, plain, rendered, ticked, visible
 from scanner.results import Part
 
 
@@ -28,6 +28,30 @@ def test_visible(text: str, shown: str) -> None:
 
 def test_backticks_make_code_and_nothing_else_does() -> None:
     assert ticked("say `a < b`, <b>no</b> `") == ("say <code>a &lt; b</code>, &lt;b&gt;no&lt;/b&gt; <code></code>")
+
+
+@pytest.mark.parametrize("hidden", "\ufe0f\U000e0141\u180b\u2800\u00ad\u200b\u2060")
+def test_what_is_drawn_as_nothing_is_marked(hidden: str) -> None:
+    assert f"U+{ord(hidden):04X}" in visible(f"a{hidden}b")
+    assert f"⟨U+{ord(hidden):04X}⟩" in plain(f"a{hidden}b")
+
+
+def test_a_long_run_of_one_mark_is_drawn_once() -> None:
+    assert visible("\u200b" * 400_000) == '<span class="ctl" title="zero width space">U+200B times 400,000</span>'
+    assert visible("漢" * 20) == "漢" * 20
+
+
+def test_names_that_differ_look_different() -> None:
+    assert line("a\nb\tc") == (
+        'a<span class="ctl" title="control character">U+000A</span>'
+        'b<span class="ctl" title="control character">U+0009</span>c'
+    )
+
+
+def test_blanks_without_end_cost_no_more_than_other_text() -> None:
+    """Where each of them was a beginning to try, a million would have taken hours."""
+    assert len(rendered([Part(" " * 1_000_000 + "x", False)])) == 1_000_001
+    assert len(rendered([Part("x \n" * 100_000, False)])) > 100_000
 
 
 def test_plain_is_one_line_without_markup() -> None:
