@@ -22,7 +22,7 @@ from reports.overview import AllNotes, Overview, notes_of, page_id
 from reports.page_files import Written, write_page
 from reports.pages.compare import Side, compare_id, side_of
 from reports.pages.template import Relative, main_analysis
-from scanner.processes import end_with_parent
+from scanner.processes import calm_collector, end_with_parent
 from scanner.store import queries
 from scanner.store.queries import TemplateDetail
 from scanner.store.session import open_database
@@ -150,6 +150,7 @@ def _prepare(plan: Plan, url: str, parent: int) -> None:
     # Ctrl-C is for the parent, which ends its workers itself; one that is killed cannot.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent(parent)
+    calm_collector()
     _here.append(Maker(plan, open_database(url)))
 
 

@@ -38,7 +38,7 @@ from reports.pages.changes import ChangedRow
 from reports.pages.distribution import Share
 from reports.pages.effort_matrix import EFFORT_MEANINGS, EFFORT_SHAPES
 from reports.pages.outliers import OutlierRow
-from reports.source_html import code, numbered
+from reports.source_html import line_html, numbered, reads_html
 from reports.text import line, plain, pretty, rendered, ticked, visible
 from reports.words import ERROR_KINDS, LABELS, slug
 from scanner.judge.verdicts import STARTING_CONVERSATIONS
@@ -118,7 +118,8 @@ def _environment() -> Environment:
         draw=draw,
         centre=centre,
         bars=bars,
-        code=code,
+        line_html=line_html,
+        reads_html=reads_html,
         numbered=numbered,
         error_kind=_error_kind,
         shares=_shares,

@@ -91,11 +91,12 @@ def _written(plan: Plan, engine: Engine, found: Compared, workers: int) -> Itera
             yield made.written
         former = sorted({one for couple in found.couples for one in (couple.left, couple.right)} - sides.keys())
         sides |= {sha256: side_in(engine, plan.overview, sha256) for sha256 in former}
-        yield from made_by.comparisons(
-            [Comparison(sides[couple.left], sides[couple.right], couple.relation) for couple in found.couples]
-        )
-    for name, page in _lists(plan.overview, notes, found):
-        yield write_page(plan.directory, name, page, plan.overview.old_scan)
+        pairs = [Comparison(sides[couple.left], sides[couple.right], couple.relation) for couple in found.couples]
+        comparing = made_by.comparisons(pairs)
+        # While others compare.
+        for name, page in _lists(plan.overview, notes, found):
+            yield write_page(plan.directory, name, page, plan.overview.old_scan)
+        yield from comparing
 
 
 def _lists(overview: Overview, notes: AllNotes, found: Compared) -> Iterator[tuple[str, pages.Page]]:

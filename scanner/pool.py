@@ -5,7 +5,6 @@ pebble gives each task a process that can be ended alone; `concurrent.futures` l
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import resource
@@ -20,7 +19,7 @@ from typing import Any, TypeVar
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
 from pebble.pool.process import WORKERS_NAME
 
-from scanner.processes import end_with_parent
+from scanner.processes import calm_collector, end_with_parent
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -45,14 +44,6 @@ class Lost:
     """A task that gave no result, and why."""
 
     reason: str
-
-
-def calm_collector() -> None:
-    """Let Python look for reference cycles less often. A template becomes thousands of small objects, none of them in
-    a cycle, and at the usual rate the collector takes a third of the time to walk them again and again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(100_000, 20, 50)
 
 
 class WorkerPool:

@@ -1,13 +1,23 @@
-"""Worker processes that do not outlive their parent, also one that is killed."""
+"""What worker processes of every kind do first: they do not outlive their parent, and spare Python's collector."""
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import multiprocessing
 import os
 import signal
 import sys
 import threading
+
+
+def calm_collector() -> None:
+    """Let Python look for reference cycles less often. A template becomes thousands of small objects, none of them in
+    a cycle, and at the usual rate the collector takes a third of the time to walk them again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 50)
+
 
 _PR_SET_PDEATHSIG = 1
 

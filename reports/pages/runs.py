@@ -85,10 +85,12 @@ def side_by_side(left: str, right: str) -> SideBySide:
 
 def shortened(parts: Iterable[Part]) -> tuple[tuple[Part, ...], int]:
     """The parts up to MOST_SHOWN characters, and how many more there are."""
-    kept, room, cut = [], MOST_SHOWN, 0
-    for part in parts:
-        if room > 0 and part.text:
-            kept.append(part if len(part.text) <= room else Part(part.text[:room], part.is_input))
-        cut += max(0, len(part.text) - max(room, 0))
+    given = tuple(part for part in parts if part.text)
+    if sum(len(part.text) for part in given) <= MOST_SHOWN:
+        return given, 0
+    kept, room = [], MOST_SHOWN
+    for part in given:
+        if room > 0:
+            kept.append(Part(part.text[:room], part.is_input))
         room -= len(part.text)
-    return tuple(kept), cut
+    return tuple(kept), -room

@@ -78,12 +78,14 @@ def _check_options(context: click.Context) -> None:
 def write_report_of(database: str, output: Path, scan_id: int | None = None) -> Path:
     """Write the pages, say how many, and give the first of them."""
     from reports import write_report
+    from scanner.processes import calm_collector
     from scanner.scan import utc_now
     from scanner.store.migrate import ensure_current
     from scanner.store.session import open_database
 
     engine = open_database(database)
     ensure_current(engine, create=False)
+    calm_collector()
     written = write_report(engine, output, now=utc_now, scan_id=scan_id, workers=os.cpu_count() or 1)
     click.echo(f"{written.pages} pages ({written.unchanged} unchanged), {written.bytes / 1e6:.1f} MB: {written.index}")
     return written.index

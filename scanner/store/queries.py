@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Engine, func, select, true
+from sqlalchemy import Connection, Engine, Select, bindparam, func, select, true
 
 from scanner.errors import UsageError
 from scanner.results import (
@@ -268,12 +268,11 @@ def _analyses(connection: Connection, template: int, sha256: str) -> tuple[Analy
 
 
 def _analysis(connection: Connection, row: Any, sha256: str) -> Analysis:
-    found = select(*columns_of(FindingRow)).where(FindingRow.analysis_id == row.id).order_by(FindingRow.position)
     return Analysis(
         result=replace(
             _analysed(row, sha256),
             probes=_probes(connection, row.id),
-            findings=tuple(_finding(finding) for finding in connection.execute(found)),
+            findings=tuple(_finding(one) for one in _parts_of(connection, FindingRow, row.id)),
             observations=tuple(_observation(one) for one in _parts_of(connection, ObservationRow, row.id)),
             efforts=tuple(_effort(one) for one in _parts_of(connection, EffortRow, row.id)),
             behaviours=tuple(
@@ -312,8 +311,23 @@ def _analysed(row: Any, sha256: str) -> TemplateResult:
 
 def _parts_of(connection: Connection, table: Any, analysis: int) -> Sequence[Any]:
     """The rows of one of an analysis's tables, in their order."""
-    statement = select(*columns_of(table)).where(table.analysis_id == analysis).order_by(table.position)
-    return connection.execute(statement).all()
+    return connection.execute(_PARTS[table], {"analysis": analysis}).all()
+
+
+def _parts(table: Any) -> Select[Any]:
+    return select(*columns_of(table)).where(table.analysis_id == bindparam("analysis")).order_by(table.position)
+
+
+# Made once: a report reads these for every template, and to make a statement takes longer than to run it.
+_PARTS = {
+    table: _parts(table) for table in (ProbeRunRow, FindingRow, ObservationRow, EffortRow, BehaviourRow, RenderRow)
+}
+_READS = (
+    select(*columns_of(ReadRow))
+    .join(ProbeRunRow, ProbeRunRow.id == ReadRow.probe_run_id)
+    .where(ProbeRunRow.analysis_id == bindparam("analysis"))
+    .order_by(ReadRow.probe_run_id, ReadRow.position)
+)
 
 
 def _inputs(row: Any) -> tuple[tuple[int, int], ...] | None:
@@ -339,18 +353,13 @@ def _effort(row: Any) -> Effort:
 
 
 def _probes(connection: Connection, analysis: int) -> tuple[ProbeRun, ...]:
-    runs = select(*columns_of(ProbeRunRow)).where(ProbeRunRow.analysis_id == analysis).order_by(ProbeRunRow.position)
-    statement = (
-        select(*columns_of(ReadRow))
-        .join(ProbeRunRow, ProbeRunRow.id == ReadRow.probe_run_id)
-        .where(ProbeRunRow.analysis_id == analysis)
-        .order_by(ReadRow.probe_run_id, ReadRow.position)
-    )
     reads: dict[int, list[Read]] = {}
-    for row in connection.execute(statement):
+    for row in connection.execute(_READS, {"analysis": analysis}):
         read = Read(row.path, row.used, tuple(row.ops), row.line, row.column)
         reads.setdefault(row.probe_run_id, []).append(read)
-    return tuple(_run(row, row.name, reads.get(row.id, ()), row.lines) for row in connection.execute(runs))
+    return tuple(
+        _run(row, row.name, reads.get(row.id, ()), row.lines) for row in _parts_of(connection, ProbeRunRow, analysis)
+    )
 
 
 def _run(row: Any, name: str, reads: Iterable[Read], lines: tuple[int, ...] = ()) -> ProbeRun:
