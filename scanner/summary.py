@@ -132,10 +132,10 @@ def summary_document(summary: Summary) -> dict[str, object]:
 
 
 def summary_lines(
-    summary: Summary, seconds: float, database_hint: str, *, silenced: str | None = None
+    summary: Summary, seconds: float, database_hint: str, *, silenced: str | None = None, offers_report: bool = True
 ) -> Iterator[str]:
     """The summary as a person reads it after a scan that took `seconds`; `database_hint` goes behind the commands that
-    are offered, `silenced` says how many findings do not count."""
+    are offered (a report among them, unless one is being written), `silenced` says how many findings do not count."""
     found = summary.scan
     scan = found.scan
     variants = sum(found.variants.values())
@@ -164,8 +164,9 @@ def summary_lines(
     if summary.changes:
         counts = Counter(change.change for change in summary.changes)
         said = ", ".join(f"{count:,} {change}" for change, count in sorted(counts.items()))
-        yield f"Since the last scan: {said} (capscan query changes{database_hint})"
-    yield f"Report: capscan report{database_hint} -o report"
+        yield f"Since the last scan: {said} (capscan diff{database_hint})"
+    if offers_report:
+        yield f"Report: capscan report{database_hint} -o report"
 
 
 def claim_lines(counts: Sequence[queries.ClaimCount], disagreements: Sequence[queries.Disagreement]) -> Iterator[str]:

@@ -291,6 +291,7 @@ def test_a_report_in_the_same_run(few: Path, capsys: pytest.CaptureFixture[str])
     out = capsys.readouterr().out
     assert out.startswith("Scanned 4 model files")
     assert out.endswith("r/index.html\n")
+    assert "capscan report" not in out, "what was just done is not offered"
     assert Path("r/index.html").is_file()
 
 

@@ -156,7 +156,7 @@ def test_what_could_not_be_examined_is_counted_and_named(engine: Engine) -> None
 def test_changes_are_counted_by_kind(engine: Engine) -> None:
     collection(engine, [examples.analysis("")])
     scan = collection(engine, [examples.analysis(""), examples.analysis("")])
-    assert "Since the last scan: 1 appeared (capscan query changes --db c.db)" in summed_up(engine, scan)
+    assert "Since the last scan: 1 appeared (capscan diff --db c.db)" in summed_up(engine, scan)
 
 
 def test_the_summary_fits_one_screen_whatever_a_collection_holds(engine: Engine) -> None:

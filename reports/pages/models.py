@@ -31,6 +31,8 @@ class ModelRow:
     flags: Flags
     place: str | None = None
     """Its path, where `path` is the name that a store has for it."""
+    role: str | None = None
+    """What the file is, where it is no model of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ def models_page(overview: Overview, notes: AllNotes) -> ModelsPage:
             found=None if one is None else places[one],
             flags=flags.get(file.sha256 or "", flags_of(None)),
             place=overview.place(file.path),
+            role=file.role,
         )
         for file, one in zip(overview.files, sets, strict=True)
     )

@@ -255,7 +255,14 @@ def _print_summary(request: Request, found: Found, account: Account) -> None:
     elif request.is_told:
         print_lines(_resumed_lines(account))
         hint = database_hint(request.database)
-        print_lines(summary_lines(found.summary, account.seconds, hint, silenced=found.sifted.line()))
+        lines = summary_lines(
+            found.summary,
+            account.seconds,
+            hint,
+            silenced=found.sifted.line(),
+            offers_report=request.report is None,
+        )
+        print_lines(lines)
 
 
 def _resumed_lines(account: Account) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
+from sqlalchemy import Engine
 
 from reports import pages, write_report
 from reports.marks import Mark
@@ -458,3 +459,10 @@ def test_on_a_narrow_screen_a_row_is_a_card(models: tuple[Path, ModelsPage], bro
     expect(tab.locator(".narrowed")).to_have_text("only tools: wrong claim")
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     tab.close()
+
+
+def test_what_is_no_model_of_its_own_is_named(empty_engine: Engine, tmp_path: Path) -> None:
+    examples.record(empty_engine, file("mmproj-a.gguf", ModelMetadata(architecture="clip", role="projector"), USED))
+    write_report(empty_engine, tmp_path / "out", now=examples.Clock())
+    text = "".join(parse(tmp_path / "out" / "models.html").text)
+    assert "mmproj-a.gguf projector" in " ".join(text.split())
