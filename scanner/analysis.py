@@ -10,6 +10,7 @@ Nothing is written, no database is needed, and the templates run in this process
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -143,9 +144,14 @@ def analyze(
     matter for that. `profile` is the llama.cpp build that is asked about, `now` what the templates take for the present
     time, in seconds since the epoch (None: the clock).
 
-    Raises UsageError for a profile that does not exist, and where there is no such file, or no model file in the
-    folder. What is wrong with a file or a template is no exception but an outcome of the analysis.
+    Raises UsageError for a profile or a time that does not exist, for an empty text, and where there is no such file,
+    or no model file in the folder. What is wrong with a file or a template is no exception but an outcome of the
+    analysis.
     """
+    if template_or_path == "":
+        raise UsageError("an empty text is neither a template nor a path (an empty template has to be bytes)")
+    if now is not None and not math.isfinite(now):
+        raise UsageError(f"now is {now}, which is no time")
     if profile not in PROFILES:
         raise UsageError(f"there is no profile {profile!r}: choose one of {', '.join(PROFILES)}")
     known: dict[str, TemplateResult] = {}
@@ -162,7 +168,8 @@ def _files(given: str | bytes | os.PathLike[str]) -> Iterator[FileResult]:
 
 
 def _model_files(path: Path) -> Iterator[FileResult]:
-    if not path.exists():
+    # Unlike `Path.exists`, never raises, whatever the name.
+    if not os.path.exists(path):  # noqa: PTH110
         raise UsageError(f"{path}: there is no such file (a template without a sign of Jinja in it has to be bytes)")
     found = False
     for item in discover([str(path)]):

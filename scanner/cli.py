@@ -27,6 +27,7 @@ from scanner.commands.options import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
     EXIT_USAGE,
+    Finite,
     database_option,
     format_option,
     model_files,
@@ -147,9 +148,7 @@ def probe(
 @click.option("--server", metavar="URL", help="A running llama-server to check instead.")
 @click.option("--api-key", envvar="LLAMA_API_KEY", help="Its API key, if it wants one. Also $LLAMA_API_KEY.")
 @click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Engines at once.")
-@click.option(
-    "--timeout", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Seconds for one answer."
-)
+@click.option("--timeout", type=Finite(min=0.1), default=60.0, show_default=True, help="Seconds for one answer.")
 @format_option("table", "json")
 def verify(
     paths: tuple[str, ...],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -78,8 +79,14 @@ def run_scan(
     progress: Progress | None = None,
     lock: DatabaseLock | None = None,
     begun: Callable[[Begun], None] | None = None,
+    asked: Sequence[str] | None = None,
+    whole: bool = True,
 ) -> int:
     """Scan `sources` into a database, which is created or upgraded first. Gives the number of the scan.
+
+    `asked` is what the scan is known by, where that is not the sources themselves: scans that were asked for the same
+    are compared. Not `whole`: something is not there that was asked for, a disk perhaps that is not mounted, so what is
+    not seen is not gone, and the scan counts as interrupted.
 
     `lock` shows that the caller holds the lock of the database; without it the scan takes it. `begun` is told as soon
     as the scan has a number.
@@ -90,13 +97,23 @@ def run_scan(
     """
     if lock is None:
         with database_lock(engine, "scan", now=now) as lock:
-            return run_scan(engine, sources, options, now=now, progress=progress, lock=lock, begun=begun)
+            return run_scan(
+                engine,
+                sources,
+                options,
+                now=now,
+                progress=progress,
+                lock=lock,
+                begun=begun,
+                asked=asked,
+                whole=whole,
+            )
     ensure_current(engine, create=True)
     killed = close_killed_scans(engine, now=now())
     with ScanWriter(
         engine, now=now, version=__version__, profile=options.profiles[0], analysis_version=ANALYSIS_VERSION
     ) as writer:
-        scan = writer.begin([str(source) for source in sources])
+        scan = writer.begin(known_by(sources) if asked is None else asked)
         try:
             if begun is not None:
                 begun(Begun(scan, killed))
@@ -107,8 +124,15 @@ def run_scan(
             with suppress(DatabaseError):
                 writer.finish("interrupted")
             raise
-        writer.finish("finished")
+        writer.finish("finished" if whole else "interrupted")
     return scan
+
+
+def known_by(sources: Iterable[str | StoreSource]) -> list[str]:
+    """What a scan of these sources is known by: the same places are the same scan, in whatever order and from whatever
+    folder they are given."""
+    # The text of a path, which may be anything.
+    return sorted({os.path.abspath(one) if isinstance(one, str) else str(one) for one in sources})  # noqa: PTH100
 
 
 class Scan:

@@ -111,16 +111,19 @@ def _whole(item: ModelFile, folder: str, names: Sequence[str]) -> ModelFile:
     known = dict(_statuses(folder, names))
     if not known:
         return replace(item, shards=tuple(names))
-    digest = hashlib.sha256()
+    contents, places = hashlib.sha256(), hashlib.sha256()
     for name, status in known.items():
-        digest.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}\n".encode(errors="replace"))
+        contents.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode(errors="replace"))
+        places.update(f"{status.st_ino}\n".encode())
+    size = sum(status.st_size for status in known.values())
     first = next((name for name in known if not _is_extra(name)), next(iter(known)))
     return replace(
         item,
         path=os.path.join(folder, first),
-        size=sum(status.st_size for status in known.values()),
+        size=size,
         mtime_ns=max(status.st_mtime_ns for status in known.values()),
-        fingerprint=digest.hexdigest(),
+        # As of a single file: what a copy changes stands last, by itself.
+        fingerprint=f"{size}:{contents.hexdigest()}:{places.hexdigest()}",
         shards=tuple(known),
         names=tuple(_renamed(name, os.path.basename(item.path), first) for name in item.names),
     )

@@ -110,3 +110,9 @@ def test_the_example_of_the_page_says_what_the_page_says(capsys: pytest.CaptureF
     names: dict[str, Any] = {}
     exec(code, names)  # noqa: S102 - the page's own
     assert capsys.readouterr().out == output
+
+
+@pytest.mark.parametrize(("given", "now"), [("", None), ("x" * 5000, None), ("{{ x }}", float("nan"))])
+def test_what_cannot_be_meant_is_a_usage_error(given: str, now: float | None) -> None:
+    with pytest.raises(UsageError):
+        analyze(given, now=now)

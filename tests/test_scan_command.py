@@ -358,3 +358,39 @@ def test_a_file_is_written_whole(tmp_path: Path) -> None:
     assert target.stat().st_mode & 0o044, "a monitor may read it"
     write_whole(Path(os.devnull), "three\n")
     assert Path(os.devnull).is_char_device()
+
+
+def test_the_same_place_is_the_same_scan_however_it_is_given(
+    few: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert scan(few) == 0
+    monkeypatch.setenv("CAPSCAN_DB", str(Path("c.db").absolute()))
+    monkeypatch.chdir(few.parent)
+    assert run(["scan", "./models/", "models", "--now", "0", "--fail-on", "change"]) == 0
+    capsys.readouterr()
+    assert run(["diff"]) == 0
+    assert "first of its sources" not in capsys.readouterr().out
+
+
+def test_what_is_below_a_path_that_is_not_there_is_not_gone(few: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = make_models(Path("other"), 1)
+    assert scan(few, other) == 0
+    other.rename("unmounted")
+    assert scan(few, other) == 3
+    assert "gone" not in capsys.readouterr().out
+    assert run(["query", "files", "--db", "c.db", "--format", "csv"]) == 0
+    assert str(other.absolute()) in capsys.readouterr().out
+    Path("unmounted").rename(other)
+    assert scan(few, other, "--fail-on", "change") == 0
+
+
+@pytest.mark.parametrize("database", ["", ":memory:", "sqlite://"])
+def test_a_database_that_is_not_kept_is_refused(few: Path, database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["scan", str(few), "--db", database]) == 2
+    assert "names no database that is kept" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["nan", "inf"])
+def test_numbers_that_are_none_are_refused(few: Path, number: str) -> None:
+    assert scan(few, "--wait", number) == 2
+    assert scan(few, "--prune", "--max-age", number) == 2

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -32,9 +33,29 @@ DEFAULT_DATABASE = "capscan.db"
 DEFAULT_MAX_AGE = 90
 """Days."""
 
+
+def _kept(_context: click.Context, _parameter: click.Parameter, database: str) -> str:
+    """Refuses a database that nothing would be left of. Raises UsageError."""
+    if database in ("", ":memory:", "sqlite://", "sqlite:///:memory:"):
+        raise UsageError(f"--db {database!r} names no database that is kept: give a file or an SQLAlchemy URL")
+    return database
+
+
+class Finite(click.FloatRange):
+    """A number of a range; infinity and what is no number are in none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number, or a usage error."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
+
+
 database_option = click.option(
     "--db",
     "database",
+    callback=_kept,
     envvar="CAPSCAN_DB",
     default=DEFAULT_DATABASE,
     show_default=True,
@@ -67,7 +88,7 @@ def database_hint(database: str) -> str:
 
 wait_option = click.option(
     "--wait",
-    type=click.FloatRange(min=0),
+    type=Finite(min=0),
     default=0.0,
     metavar="SECONDS",
     help="Wait so long for another process that works on the database; without it, give up at once (exit code 3).",
@@ -76,7 +97,7 @@ wait_option = click.option(
 max_age_option = click.option(
     "--max-age",
     "max_age",
-    type=click.FloatRange(0, 1_000_000),
+    type=Finite(0, 1_000_000),
     metavar="DAYS",
     help=f"Scans older than this are removed.  [default: {DEFAULT_MAX_AGE}]",
 )

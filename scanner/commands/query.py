@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scanner.answers import query_answer
-from scanner.commands.options import database_option, format_option, is_terminal, print_lines, write
+from scanner.commands.options import Finite, database_option, format_option, is_terminal, print_lines, write
 from scanner.console import FORMS, rows_as, wrapped
 from scanner.errors import UsageError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--list", "listing", is_flag=True, help="List the named queries and their parameters.")
 @click.option("--show-sql", "showing", is_flag=True, help="Show the SQL of the query instead of running it.")
 @click.option(
-    "--seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Stop the query after this time."
+    "--seconds", type=Finite(min=0.1), default=60.0, show_default=True, help="Stop the query after this time."
 )
 @format_option(*FORMS)
 def query(

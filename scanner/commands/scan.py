@@ -19,6 +19,7 @@ from scanner.commands.diff import CHANGE, changes_since_last
 from scanner.commands.options import (
     EXIT_FAILED,
     EXIT_FINDINGS,
+    Finite,
     database_hint,
     database_option,
     format_option,
@@ -32,7 +33,7 @@ from scanner.commands.options import (
 )
 from scanner.commands.report import write_report_of
 from scanner.commands.scan_summary import Account, Ending, Found, SummaryFile, ending_of, read_found
-from scanner.commands.sources import is_there, store_option, stores_of
+from scanner.commands.sources import ALL, is_store, is_there, store_option, stores_of
 from scanner.console import Bar, visible
 from scanner.errors import UsageError
 from scanner.judge import ALL_RULES
@@ -48,11 +49,16 @@ if TYPE_CHECKING:
     from scanner.stores import StoreSource
 
 
+EVERY_STORE = "all stores"
+"""What a scan of `--store all` is known by: stores come and go, and the next scan is compared with it all the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the command line asks for, besides how to scan."""
+    """What the command line asks for, besides how to scan. `every_store`: `--store all`, whatever stores that are."""
 
     sources: tuple[str | StoreSource, ...]
+    every_store: bool
     database: str
     form: str
     fail_on: str | None
@@ -79,7 +85,7 @@ class Request:
 @click.option("--workers", type=click.IntRange(1, 256), default=os.cpu_count() or 1, show_default=True)
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0.1),
+    type=Finite(min=0.1),
     default=30.0,
     show_default=True,
     help="Seconds for one file or template.",
@@ -138,7 +144,7 @@ def scan(
     sources: tuple[str | StoreSource, ...] = (*stores_of(stores, os.environ, Path.home()), *paths)
     if not sources:
         raise UsageError("nothing to scan: give a PATH or --store")
-    request = Request(sources, database, form, fail_on, quiet, wait, report, prune, max_age, summary)
+    request = Request(sources, ALL in stores, database, form, fail_on, quiet, wait, report, prune, max_age, summary)
     options = ScanOptions(workers, profiles_of(profile), clock, TaskLimits(timeout, memory * 1024**2))
     account = Account([str(source) for source in sources], options.profiles[0])
     try:
@@ -191,7 +197,7 @@ def _check_options(request: Request) -> None:
 
 
 def _scan(engine: Engine, request: Request, options: ScanOptions, account: Account, lock: DatabaseLock) -> int:
-    from scanner.scan import run_scan
+    from scanner.scan import known_by, run_scan
 
     def begun(what: Begun) -> None:
         account.begun = what
@@ -199,7 +205,17 @@ def _scan(engine: Engine, request: Request, options: ScanOptions, account: Accou
 
     bar = Bar(quiet=request.quiet)
     try:
-        return run_scan(engine, request.sources, options, progress=bar, lock=lock, begun=begun)
+        asked = known_by(one for one in request.sources if not (request.every_store and is_store(one)))
+        return run_scan(
+            engine,
+            request.sources,
+            options,
+            progress=bar,
+            lock=lock,
+            begun=begun,
+            asked=[*([EVERY_STORE] if request.every_store else ()), *asked],
+            whole=all(is_there(source) for source in request.sources),
+        )
     finally:
         bar.close()
 

@@ -70,6 +70,11 @@ def stores_of(names: Iterable[str], environ: Mapping[str, str], home: Path) -> t
     return tuple(chosen.values())
 
 
+def is_store(source: str | StoreSource) -> bool:
+    """Whether a source is a store, and not a path."""
+    return isinstance(source, StoreSource)
+
+
 def is_there(source: str | StoreSource) -> bool:
     """Whether what is to be scanned exists."""
     return Path(source.root).is_dir() if isinstance(source, StoreSource) else Path(source).exists()
