@@ -394,3 +394,15 @@ def test_a_database_that_is_not_kept_is_refused(few: Path, database: str, capsys
 def test_numbers_that_are_none_are_refused(few: Path, number: str) -> None:
     assert scan(few, "--wait", number) == 2
     assert scan(few, "--prune", "--max-age", number) == 2
+
+
+def test_a_scan_may_fail_on_several_things(few: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert scan(few, "--fail-on", "error", "--fail-on", "change") == 0
+    assert scan(few, "--fail-on", "note", "--fail-on", "change") == 1
+    assert "--fail-on note" in capsys.readouterr().err
+    (few / "another.jinja").write_text("{{ messages[0].content }} another")
+    try:
+        assert scan(few, "--fail-on", "error", "--fail-on", "change") == 1
+    finally:
+        (few / "another.jinja").unlink()
+    assert "--fail-on change" in capsys.readouterr().err

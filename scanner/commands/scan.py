@@ -61,7 +61,7 @@ class Request:
     every_store: bool
     database: str
     form: str
-    fail_on: str | None
+    fail_on: tuple[str, ...]
     quiet: bool
     wait: float
     report: Path | None
@@ -94,8 +94,10 @@ class Request:
 @click.option(
     "--fail-on",
     "fail_on",
+    multiple=True,
     metavar="error|warning|note|RULE|change",
-    help="Exit with 1 on findings of this severity or worse, or of this rule; change: on any since the last scan.",
+    help="Exit with 1 on findings of this severity or worse, or of this rule; change: on any since the last scan. May "
+    "be given several times.",
 )
 @wait_option
 @click.option(
@@ -123,7 +125,7 @@ def scan(
     workers: int,
     timeout: float,
     memory: int,
-    fail_on: str | None,
+    fail_on: tuple[str, ...],
     wait: float,
     report: Path | None,
     prune: bool,
@@ -180,15 +182,16 @@ def _run(request: Request, options: ScanOptions, account: Account) -> Ending:
     print_lines((f"capscan: {visible(path)}: there is no such file or folder" for path in missing), err=True)
     if missing:
         return Ending(EXIT_FAILED, f"{missing[0]}: there is no such file or folder")
-    return _differing(engine, number) if request.fail_on == CHANGE else _judged(request, found)
+    endings = [_differing(engine, number) if word == CHANGE else _judged(word, found) for word in request.fail_on]
+    return next((ending for ending in endings if ending.exit_code), Ending(0))
 
 
 def _check_options(request: Request) -> None:
     """Raises UsageError."""
     known = {*Severity, CHANGE, *[rule.slug for rule in ALL_RULES]}
-    if request.fail_on is not None and request.fail_on not in known:
+    if unknown := sorted(set(request.fail_on) - known):
         raise UsageError(
-            f"--fail-on {request.fail_on}: neither error, warning, note, change nor a rule (capscan rules lists them)"
+            f"--fail-on {unknown[0]}: neither error, warning, note, change nor a rule (capscan rules lists them)"
         )
     if request.max_age is not None and not request.prune:
         raise UsageError("--max-age needs --prune")
@@ -242,14 +245,14 @@ def _differing(engine: Engine, number: int) -> Ending:
     return Ending(EXIT_FINDINGS, f"changed since the last scan: {changes}")
 
 
-def _judged(request: Request, found: Found) -> Ending:
-    """Whether there are findings that `--fail-on` is about; says which."""
-    reaching = [row for row in found.sifted.kept if request.fail_on and reaches([row], request.fail_on)]
-    print_lines(answers.failing_lines(request.fail_on or "", reaching), err=True)
+def _judged(fail_on: str, found: Found) -> Ending:
+    """Whether there are findings that one word of `--fail-on` is about; says which."""
+    reaching = [row for row in found.sifted.kept if reaches([row], fail_on)]
+    print_lines(answers.failing_lines(fail_on, reaching), err=True)
     if not reaching:
         return Ending(0)
     count = len({row.finding for row in reaching})
-    return Ending(EXIT_FINDINGS, f"findings at or above --fail-on {request.fail_on}: {count}")
+    return Ending(EXIT_FINDINGS, f"findings at or above --fail-on {fail_on}: {count}")
 
 
 @contextmanager
