@@ -70,7 +70,7 @@ def relatives_of(overview: Overview, found: Iterable[Couple]) -> dict[str, tuple
 
 def _members(engine: Engine, overview: Overview, former: Iterable[str]) -> dict[str, Member]:
     """The templates of the overview, and those that are in no file any more but were replaced."""
-    wanted = {template.sha256 for template in overview.templates} | set(former)
+    wanted = overview.sha256s.union(former)
     sources: Mapping[str, bytes] = queries.sources_of(engine, wanted)
     return {sha256: Member(source, _appearances(overview, sha256)) for sha256, source in sources.items()}
 

@@ -66,6 +66,11 @@ class Overview:
     """The templates that no scan before this one saw, by their SHA-256."""
 
     @property
+    def sha256s(self) -> frozenset[str]:
+        """The templates that have a page, by SHA-256."""
+        return frozenset(template.sha256 for template in self.templates)
+
+    @property
     def old_scan(self) -> OldScan | None:
         """What every page has to say where the report is of an old scan."""
         scan = self.scan.scan

@@ -42,7 +42,7 @@ from reports.source_html import line_html, numbered, reads_html
 from reports.text import line, plain, pretty, rendered, ticked, visible
 from reports.words import ERROR_KINDS, LABELS, slug
 from scanner.judge.verdicts import STARTING_CONVERSATIONS
-from scanner.results import CAPABILITIES
+from scanner.results import CAPABILITIES, Severity
 
 _TEMPLATES: Mapping[type[Page | Block], str] = {
     IndexPage: "index.html.jinja",
@@ -128,6 +128,7 @@ def _environment() -> Environment:
         CAPABILITIES=CAPABILITIES,
         LABELS=LABELS,
         MARK_WORDS=MARK_WORDS,
+        SEVERITIES=tuple(Severity),
         STARTING_CONVERSATIONS=STARTING_CONVERSATIONS,
         mark_of=mark_of,
         gutters_by_key=by_key,

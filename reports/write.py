@@ -70,20 +70,16 @@ def _page_names(overview: Overview, found: Compared) -> tuple[str, ...]:
     return (
         *LISTS,
         *(f"capabilities/{name}" for name in CAPABILITIES),
-        *(f"templates/{page_id(sha256)}" for sha256 in _shown(overview)),
+        *(f"templates/{page_id(sha256)}" for sha256 in sorted(overview.sha256s)),
         *(f"compare/{couple.name}" for couple in found.couples),
     )
-
-
-def _shown(overview: Overview) -> tuple[str, ...]:
-    return tuple(sorted({template.sha256 for template in overview.templates}))
 
 
 def _written(plan: Plan, engine: Engine, found: Compared, workers: int) -> Iterator[Written]:
     """Templates first: the lists repeat only their findings and reasons."""
     notes: dict[tuple[str, str], TemplateNotes] = {}
     sides: dict[str, Side] = {}
-    shown = _shown(plan.overview)
+    shown = sorted(plan.overview.sha256s)
     with makers(plan, engine, workers=workers, templates=len(shown)) as made_by:
         for sha256, made in zip(shown, made_by.templates(shown), strict=True):
             notes |= made.notes

@@ -101,7 +101,7 @@ def _listed(overview: Overview, rows: tuple[ChangedRow, ...], limit: int | None 
 def _rows(overview: Overview, changes: Iterable[Sequence[Change]]) -> tuple[ChangedRow, ...]:
     """A row for each of these groups of changes alike."""
     flags = _flags(overview)
-    known = {template.sha256 for template in overview.templates}
+    known = overview.sha256s
     compared = _compared(overview.changes)
     rows = [_row(overview, alike, flags, known, compared) for alike in changes]
     return tuple(sorted(rows, key=_order))
@@ -141,7 +141,7 @@ def _row(
     overview: Overview,
     changes: Sequence[Change],
     flags: Flags,
-    known: set[str],
+    known: frozenset[str],
     compared: Mapping[frozenset[str | None], str],
 ) -> ChangedRow:
     first = changes[0]

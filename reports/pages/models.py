@@ -70,7 +70,7 @@ def models_page(overview: Overview, notes: AllNotes) -> ModelsPage:
     """The list of all files."""
     templates = {template.sha256: template for template in chosen_templates(overview)}
     flags = {sha256: flags_of(one.capabilities, one.observed) for sha256, one in templates.items()}
-    known = set(templates)
+    known = overview.sha256s
     sets = _found_sets(overview, notes)
     found = tuple(sorted({one for one in sets if one is not None}, key=_worst_first))
     places = {one: place for place, one in enumerate(found)}

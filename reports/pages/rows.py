@@ -96,7 +96,7 @@ def _template_row(overview: Overview, template: TemplateSummary, notes: AllNotes
 
 
 def failure_groups(overview: Overview, *, limit: int | None) -> tuple[FailureGroup, ...]:
-    known = {template.sha256 for template in overview.templates}
+    known = overview.sha256s
     failed: dict[Outcome, list[FailureRow]] = {}
     for file in overview.files:
         if file.outcome is not Outcome.ANALYSED:
@@ -118,7 +118,7 @@ def failure_groups(overview: Overview, *, limit: int | None) -> tuple[FailureGro
     )
 
 
-def page_if(sha256: str | None, known: set[str]) -> str | None:
+def page_if(sha256: str | None, known: frozenset[str]) -> str | None:
     return page_id(sha256) if sha256 in known and sha256 is not None else None
 
 
